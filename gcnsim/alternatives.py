@@ -1,13 +1,12 @@
-"""Alternatives to a scenario: a different host side, other paths between GPUs, another partition, fewer GPUs.
+"""Alternatives to a scenario: another host side, other paths between GPUs, another partition, fewer GPUs.
 
-Host side: more cores, samplers with several threads, or sampling on the GPU. Paths: direct copies in place of staged
-ones, or NVLink where there is none. Partitions of the user's own graph: other seeds of the partitioner, or other
-settings of it.
+Host side: more cores, samplers with several threads, or sampling on the GPU. Paths: direct copies instead of staged
+ones, or added NVLink. Partitions of the user's graph: other seeds or other settings of the partitioner.
 
-The fewest GPUs that hold a scenario follow from the counts at that number of parts; nothing is scaled. A part of half
-the nodes borders on more than half as many, and its cache is a share of these. Memory at one number of parts therefore
-does not determine memory at another. The counts at other sizes are known for a dataset, but not for a single partition
-of a graph.
+The fewest GPUs that can hold a scenario follow from the counts at that number of parts; nothing is scaled. A part with
+half the nodes has more than half as many boundary nodes, and its cache is a share of these. Memory at one number of
+parts therefore does not determine memory at another. The counts at other sizes are known for a dataset, but not for a
+single partition of a graph.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from gcnsim.uncertainty.propagation import with_figures
 
 @dataclass(frozen=True, slots=True)
 class KnobChange:
-    """One knob changed one step, which gives `scenario`. even: it is the partition that changes, to even parts."""
+    """One changed knob, which gives `scenario`. even: whether the change is to a balanced partition."""
 
     knob: str
     start: int | float | str
@@ -42,7 +41,7 @@ class KnobChange:
 
 
 def host_steps(scenario: Scenario) -> list[KnobChange]:
-    """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
+    """Twice the cores; and if a sampler runs on the host, four times its threads, or the GPU instead."""
     cores = resolve_machine(scenario.cluster).host.cores.value
     steps = [KnobChange("host cores", round(cores), round(2 * cores), more_cores(scenario))]
     if _draws_on_host(scenario):
@@ -59,18 +58,20 @@ def more_cores(scenario: Scenario) -> Scenario:
 
 
 def more_sampler_threads(scenario: Scenario) -> Scenario:
-    """The scenario with four times the threads that share the drawing of one worker's graph, without loss."""
+    """The scenario with four times the threads for sampling one worker's graph, without overhead."""
     threads = 4 * _threads(scenario)
     return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
 
 
 def gpu_sampler(scenario: Scenario) -> Scenario:
-    """The scenario with graphs drawn on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
+    """The scenario with graphs sampled on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
     return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=None))
 
 
 def cores_used(scenario: Scenario) -> tuple[int, int] | None:
-    """The most cores that the samplers of a server use at once, and how many it has; None where none draws there."""
+    """The most cores that the samplers of a server use at once, and the number it has; None without sampling on the
+    host.
+    """
     if not _draws_on_host(scenario):
         return None
     cluster = scenario.cluster
@@ -79,7 +80,7 @@ def cores_used(scenario: Scenario) -> tuple[int, int] | None:
 
 
 def why_cores_do_not_matter(scenario: Scenario) -> str | None:
-    """Why more cores would bring nothing to a sampler; None where they would, or no sampler is on the host."""
+    """Why more cores would not speed up a sampler; None if they would, or if no sampler is on the host."""
     used = cores_used(scenario)
     if used is None or used[0] > used[1]:
         return None
@@ -88,8 +89,8 @@ def why_cores_do_not_matter(scenario: Scenario) -> str | None:
 
 
 def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
-    """That the host's sampler limits, and what follows; None where something else does."""
-    # Of mini-batches the host picks rows too, and the limit does not say which of both.
+    """A sentence that the host's sampler is the bottleneck, with the consequence; None if it is not."""
+    # For mini-batches the host also gathers rows, and the bottleneck does not distinguish the two.
     mini_batches = scenario.method.mini_batches
     if limit.kind != "cpu" or limit.share <= SLIGHT or mini_batches or not _draws_on_host(scenario):
         return None
@@ -102,7 +103,7 @@ def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
 
 
 def _draws_on_host(scenario: Scenario) -> bool:
-    """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
+    """Whether host threads sample the graphs of GPU workers."""
     method, cluster = scenario.method, scenario.cluster
     on_gpus = resolve_machine(cluster).kind == "gpu"
     if method.mini_batches:
@@ -111,14 +112,14 @@ def _draws_on_host(scenario: Scenario) -> bool:
 
 
 def _threads(scenario: Scenario) -> int:
-    """CPU threads that draw for one worker."""
+    """CPU threads that sample for one worker."""
     if scenario.method.mini_batches:
         return max(1, sampler_of(scenario).threads)
     return scenario.cluster.sampler_threads or 1
 
 
 def path_steps(scenario: Scenario) -> list[KnobChange]:
-    """Direct copies where rows are staged; else NVLink, where the device is made with it and the servers lack it.
+    """Direct copies if rows are staged; otherwise NVLink, if the device supports it and the servers lack it.
 
     None on a platform, whose figures are fitted to the paths of its runs.
     """
@@ -143,7 +144,7 @@ def path_steps(scenario: Scenario) -> list[KnobChange]:
 
 
 def staging_decides(limit: Limit, scenario: Scenario) -> str | None:
-    """That staged copies set the pace, and what follows; None where something else does."""
+    """A sentence that staged copies are the bottleneck, with the consequence; None if they are not."""
     machine = resolve_machine(scenario.cluster)
     staged = machine.kind == "gpu" and machine.between.transport == STAGED
     if limit.kind not in ("memory", "pcie") or not staged or "transport" not in scenario.method.uses:
@@ -165,22 +166,24 @@ SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"objective": "cut", "algorithm": RECURSIVE},
     {"imbalance": 0.1},
 )
-"""What METIS may be told otherwise, what evens out the work of GPUs and samplers first."""
+"""METIS settings to try; the first ones balance the work of GPUs and samplers."""
 
 SECONDS_PER_ENTRY: Final = {"vol": 0.7e-6, "cut": 0.13e-6}
-"""Of METIS on one core at 3 GHz, per stored entry, by objective: four real graphs of 0.5 to 9 million at 8 parts."""
+"""Seconds of METIS on one core at 3 GHz per stored entry, by objective: four real graphs of 0.5 to 9 million at 8
+parts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionVariant:
-    """One way to cut the graph otherwise. setting: it in words; scenario: the question with it."""
+    """An alternative partition. setting: its name; scenario: the question with it."""
 
     setting: str
     scenario: Scenario
 
 
 def partition_setting(spec: PartitionSpec) -> str:
-    """How a graph is cut, in a word: `metis-vol`, `metis-cut-recursive`, `random`, or the file's name."""
+    """The partition in a word: `metis-vol`, `metis-cut-recursive`, `random`, or the file's name."""
     if spec.file is not None:
         return spec.file
     if spec.method != "metis":
@@ -189,8 +192,9 @@ def partition_setting(spec: PartitionSpec) -> str:
 
 
 def partition_variants(scenario: Scenario) -> list[PartitionVariant]:
-    """The settings of METIS that may be tried in place of the scenario's; none where the graph is not here to be cut,
-    if the partition came from a file, and for one worker.
+    """The METIS settings to try instead of the scenario's.
+
+    Empty if the graph is not available, if the partition came from a file, and for one worker.
     """
     if scenario.workload.graph is None or scenario.partition.file is not None or scenario.cluster.gpus == 1:
         return []
@@ -202,10 +206,11 @@ def partition_variants(scenario: Scenario) -> list[PartitionVariant]:
 
 
 def seeds_of(scenario: Scenario, count: int) -> list[Scenario]:
-    """The scenario under `count` seeds of the partitioner: its own, and those that follow.
+    """The scenario under `count` seeds of the partitioner: its own, and the following ones.
 
-    The accesses of one graph (`gcnsim.sources.GraphSource`) keep each of these partitions. METIS cuts alike with seeds
-    0 and 1, so of these two there is one. Raises ScenarioError where no seed decides how the graph is cut.
+    The accesses of one graph (`gcnsim.sources.GraphSource`) cache each of these partitions. METIS gives the same
+    partition for seeds 0 and 1, so only one of them is used. Raises ScenarioError if the partition does not depend on a
+    seed.
     """
     spec = scenario.partition
     if not 1 <= count <= MOST_SEEDS:
@@ -218,7 +223,7 @@ def seeds_of(scenario: Scenario, count: int) -> list[Scenario]:
 
 
 def _no_seed(scenario: Scenario) -> str:
-    """Why no seed decides how the scenario's graph is cut; empty where one does."""
+    """Why the partition does not depend on a seed; empty if it does."""
     spec = scenario.partition
     if scenario.workload.graph is None:
         return "needs a graph of your own (--graph)"
@@ -228,7 +233,7 @@ def _no_seed(scenario: Scenario) -> str:
 
 
 def partition_seconds(entries: int, spec: PartitionSpec) -> Seconds:
-    """About how long one core takes to cut a graph of so many stored entries, before it is split."""
+    """Approximate seconds of one core to partition a graph with this many stored entries, before splitting it."""
     return entries * SECONDS_PER_ENTRY[spec.objective] if spec.method == "metis" and spec.file is None else 0.0
 
 
@@ -241,7 +246,7 @@ class SeedSpread:
 
     @classmethod
     def of(cls, scenarios: Sequence[Scenario], seconds: Sequence[Seconds]) -> SeedSpread:
-        """Of `seeds_of`, with the iteration time of each."""
+        """The results of `seeds_of`, with the iteration time of each."""
         return cls(tuple(scenario.partition.seed for scenario in scenarios), tuple(seconds))
 
     @property
@@ -266,17 +271,17 @@ class SeedSpread:
 
 
 LINEAR_SCAN = 32
-"""Numbers of GPUs that are asked one by one: profiles answer for them at once."""
+"""Numbers of GPUs up to which each is checked, because profiles answer at once."""
 
 NEAR = 128
-"""Numbers of GPUs that are looked at before larger ones, whose counts take seconds each."""
+"""Numbers of GPUs that are checked before larger ones, whose counts take seconds each."""
 
 DRAWN = 3
-"""Graphs drawn to tell what a worker holds at most: whole partitions differ little between draws."""
+"""Graphs sampled to estimate a worker's memory; whole partitions differ little between samples."""
 
 
 def holds(scenario: Scenario, accesses: Source) -> bool | None:
-    """Whether the scenario's GPUs hold it, by a few drawn graphs; None where there is no law, or no counts."""
+    """Whether the scenario fits in GPU memory, by a few sampled graphs; None without a memory law or counts."""
     run = replace(scenario.run, iterations=min(scenario.run.iterations, DRAWN))
     model = resolve_model(scenario.workload, accesses.declared)
     base = replace(scenario, run=run, faults=())
@@ -288,15 +293,15 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
 
 
 def known_at_other_sizes(scenario: Scenario, accesses: Source) -> bool:
-    """Whether counts are known at other numbers of parts, and parts are what makes memory smaller.
+    """Whether counts are known at other numbers of parts, and smaller parts need less memory.
 
-    Where the GPUs stand for more (`partition.parts`) fewer of them hold parts as large.
+    If the GPUs represent more (`partition.parts`), fewer of them have parts of the same size.
     """
     return accesses.any_parts and scenario.partition.parts is None and not scenario.method.mini_batches
 
 
 def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
-    """Servers like the first ones of `cluster` with `gpus` in all, and no more of it than memory depends on."""
+    """The first servers of `cluster` with `gpus` in total, reduced to the fields that memory depends on."""
     servers = -(-gpus // cluster.gpus_per_server)
     return ClusterSpec(
         gpus=gpus,
@@ -308,10 +313,10 @@ def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
 
 
 def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
-    """The fewest GPUs of this kind that hold the scenario; None where that is not known, or not even the most do.
+    """The fewest GPUs of this kind that fit the scenario; None if unknown, or if even the most are too few.
 
-    Each number is asked up to LINEAR_SCAN, since memory falls with parts but for their unevenness; beyond, by halving:
-    up to NEAR, or else up to twice as many until they hold it.
+    Every number is checked up to LINEAR_SCAN, because imbalance makes memory slightly non-monotonic. Beyond, bisection
+    is used: up to NEAR, otherwise up to doubled numbers until they fit.
     """
     if not known_at_other_sizes(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
         return None

@@ -1,10 +1,10 @@
-"""Assigns each instant of an iteration to one part of it.
+"""Assign each instant of an iteration to one part of it.
 
-Where several activities overlap, the worker's main stream takes precedence: computation, handling, the optimizer.
-Sampling comes next, then the reason for waiting: the network, copies, the all-reduce, else a peer.
+If several activities overlap, the worker's main stream takes precedence: computation, handling, the optimizer. Sampling
+comes next, then the reason for waiting: the network, copies, the all-reduce, otherwise a peer.
 
-The module also computes these parts for a run of which only means are known. `SpanSemantics` says what spans mean where
-sources differ, and `Spans` sorts the spans of a timeline by kind.
+The module also computes these parts for a run with only known means. `SpanSemantics` states what spans mean in
+different sources, and `Spans` sorts the spans of a timeline by kind.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ OTHER: Final = ("exposed_sampling", "optimizer", "rest")
 """Parts that are neither computation nor communication, by name."""
 
 HIDDEN: Final = "hidden_comm"
-"""Beside the parts, none of them."""
+"""Overlapping communication, which is not one of the parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A worker's mean iteration. All but hidden_comm_s add up to it; handling_s to waiting_s are exposed
+    """A worker's mean iteration: the sum of all parts but hidden_comm_s. handling_s to waiting_s are exposed
     communication."""
 
     worker: Rank
     compute_s: Seconds
     """Its kernels."""
     handling_s: Seconds
-    """Received rows are taken in."""
+    """Copying of received rows."""
     network_s: Seconds
-    """A message of rows from or to it is under way."""
+    """A message of rows from or to it is in transit."""
     copies_s: Seconds
     """Rows are packed or copied between device and host."""
     reduce_s: Seconds
     """The all-reduce."""
     waiting_s: Seconds
-    """None of these: a peer is not as far."""
+    """Waiting for a peer (none of the above)."""
     exposed_sampling_s: Seconds
     """Sampling that it waits for."""
     optimizer_s: Seconds
     rest_s: Seconds
     hidden_comm_s: Seconds
-    """Its transfers beneath other work."""
+    """Its transfers that overlap other work."""
 
 
 def exposed_s(parts: Parts) -> Seconds:
@@ -62,7 +62,7 @@ def exposed_s(parts: Parts) -> Seconds:
 
 
 def other_s(parts: Parts) -> Seconds:
-    """What is neither computation nor communication."""
+    """Time that is neither computation nor communication."""
     return _sum(parts, OTHER)
 
 
@@ -77,7 +77,7 @@ def _sum(parts: Parts, names: Sequence[str]) -> Seconds:
 
 
 PHASES: Final = ("compute", "exposed_comm", "exposed_other")
-"""The three that every source tells, of which predictions are judged by."""
+"""The three phases that every source has; predictions are validated by them."""
 
 
 class WorkerSeconds(Protocol):
@@ -89,23 +89,23 @@ class WorkerSeconds(Protocol):
 
     @property
     def wait_s(self) -> Seconds:
-        """Its main thread was blocked."""
+        """Its main thread waited."""
 
     @property
     def exposed_sampling_s(self) -> Seconds:
-        """Sampling while it was, or that it did itself."""
+        """Sampling while it waited, or that it did itself."""
 
     @property
     def unpack_s(self) -> Seconds:
-        """Received rows were taken in, on any thread."""
+        """Received rows were copied, on any thread."""
 
 
 def phases_of_means(means: WorkerSeconds, iteration_s: Seconds, *, samples_itself: bool) -> dict[str, Seconds]:
-    """The three phases of an iteration, by PHASES; samples_itself: the main thread samples.
+    """The three phases of an iteration, by PHASES; samples_itself: whether the main thread samples.
 
-    What `breakdown` says of spans, said of their sums: waits that are not for sampling, and all taking in of received
-    rows, are exposed communication. It differs from `breakdown` where received rows are taken in on a helper thread,
-    and by the time between iterations.
+    The same as `breakdown`, from sums of spans: waits other than for sampling, and all copying of received rows, are
+    exposed communication. It differs from `breakdown` if a helper thread copies received rows, and by the time between
+    iterations.
     """
     sampler = 0.0 if samples_itself else means.exposed_sampling_s
     comm = max(means.wait_s - sampler, 0.0) + means.unpack_s
@@ -118,7 +118,7 @@ TRANSFERS: Final = tuple(kind for kind, phase in PHASE.items() if phase is Phase
 
 
 class SamplingShare(Enum):
-    """Which sampling is a part of the iteration, where neither computation nor handling nor the optimizer is."""
+    """Which sampling counts as a part of the iteration, outside computation, handling and the optimizer."""
 
     BESIDE_WAITS = "while the main stream does not wait for communication"
     WAITED_FOR = "while the main stream waits"
@@ -127,13 +127,14 @@ class SamplingShare(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SpanSemantics:
-    """What spans mean where sources differ.
+    """The meaning of spans in different sources.
 
-    handling: kinds of transfers that the worker's main stream does itself, for communication's sake; handling_on_main:
-    only those on that stream, else those on any. sampling: which is a part of the iteration. sent_only: a message is
-    its sender's span (a receiver's ends with it, and begins as it starts to wait). peers_copies: a peer's packing and
-    copying of rows for this worker counts too. reduce_together: an all-reduce counts from when the last worker is
-    there. transfers_wait: nothing says what is waited for, so every transfer and reduction beside other work is.
+    handling: kinds of communication work on the worker's main stream; handling_on_main: count only those on that
+    stream, otherwise those on any. sampling: which counts as a part of the iteration. sent_only: a message is its
+    sender's span (a receiver's ends with it, and begins when it starts to wait). peers_copies: a peer's packing and
+    copying of rows for this worker counts too. reduce_together: an all-reduce counts from the arrival of the last
+    worker. transfers_wait: the source does not say what is waited for, so every transfer and reduction that overlaps no
+    other work counts as waiting.
     """
 
     handling: tuple[OpKind, ...] = RECEIVED
@@ -146,34 +147,35 @@ class SpanSemantics:
 
 
 SIMULATED: Final = SpanSemantics(handling=TRANSFERS, peers_copies=True)
-"""A simulated run: all is known. Waits for this worker's own sampler and pauses are no communication."""
+"""A simulated run, in which everything is known. Waits for this worker's sampler and pauses are not communication."""
 
 RECORDED: Final = SpanSemantics(sampling=SamplingShare.WAITED_FOR, sent_only=True, reduce_together=True)
-"""A recorded run whose helper threads sample: while the main thread waits, its sampler is what it waits for."""
+"""A recorded run whose helper threads sample: while the main thread waits and its sampler works, it waits for sampling.
+"""
 
 RECORDED_SAMPLING_ITSELF: Final = SpanSemantics(sent_only=True, reduce_together=True)
-"""A recorded run whose main thread samples: its waits are never for a sampler."""
+"""A recorded run whose main thread samples: its waits are never for sampling."""
 
 PROFILED: Final = SpanSemantics(handling_on_main=False, sampling=SamplingShare.ALWAYS, transfers_wait=True)
-"""A trace of the PyTorch profiler: which stream trains is not known, nor what it waits for, nor who sends."""
+"""A trace of the PyTorch profiler, with unknown training stream, reasons for waiting and senders."""
 
 
 SENDING = "tx"
-"""How the last part of a stream's name begins where it sends (`f.tx2`)."""
+"""The prefix of the last part of a sending stream's name (`f.tx2`)."""
 
 
 class Spans:
-    """A timeline, in any order of its spans. main: the name of the stream that trains; None where none is known."""
+    """A timeline with its spans in any order. main: the name of the training stream; None if unknown."""
 
     def __init__(self, timeline: Timeline, main: str | None) -> None:
         self.timeline = timeline
         self.main: BoolArray = self.streams([name == main for name in timeline.streams])
-        # Not `functools.cache` of a method: the spans would then hold themselves, and stay until garbage is looked for.
+        # `functools.cache` on a method would make the spans refer to themselves and stay until garbage collection.
         self._of_kinds: dict[tuple[OpKind, ...], BoolArray] = {}
         self._of_phase: dict[Phase, BoolArray] = {}
 
     def streams(self, chosen: list[bool]) -> BoolArray:
-        """Mask of the spans on the streams that are `chosen`, by their place in the timeline's."""
+        """Mask of the spans on the `chosen` streams, by index in the timeline."""
         mask: BoolArray = np.array(chosen, dtype=np.bool_)[self.timeline.stream]
         return mask
 
@@ -191,7 +193,7 @@ class Spans:
 
     @cached_property
     def sent(self) -> BoolArray:
-        """Mask of the messages as their senders have them."""
+        """Mask of the messages, as their senders recorded them."""
         ends = [name.rpartition(".")[2].startswith(SENDING) for name in self.timeline.streams]
         return self.kinds(OpKind.WIRE) & self.streams(ends)
 
@@ -201,20 +203,20 @@ class Spans:
         return mask
 
     def near(self, rank: Rank) -> BoolArray:
-        """Mask of the spans of a worker, and of those of others whose peer it is."""
+        """Mask of the spans of a worker, and of others' spans with this worker as peer."""
         mask: BoolArray = (self.timeline.worker == rank) | (self.timeline.peer == rank)
         return mask
 
     def covers(self, mask: BoolArray) -> Intervals:
-        """When one of the spans in `mask` was under way."""
+        """The instants at which one of the spans in `mask` was active."""
         return Intervals.of(self.timeline.start_ps[mask], self.timeline.end_ps[mask])
 
     @cached_property
     def reduces_together(self) -> tuple[IntArray, IntArray]:
-        """The all-reduces, by their place among the spans, and from when each has all workers there."""
+        """The all-reduces, by index among the spans, and the instant from which each has all workers."""
         spans = self.timeline
         chosen: IntArray = np.flatnonzero(self.kinds(OpKind.ALLREDUCE))
-        # The k-th of an iteration is the same one on every worker.
+        # The k-th of an iteration is the same all-reduce on every worker.
         place = _places(spans.worker[chosen], spans.iteration[chosen])
         keys = list(zip(spans.iteration[chosen].tolist(), place.tolist(), strict=True))
         last: dict[tuple[int, int], int] = {}
@@ -224,7 +226,7 @@ class Spans:
 
 
 def _places(workers: AnyArray, iterations: AnyArray) -> IntArray:
-    """Per span, how many of its worker and iteration came before it."""
+    """Per span, the number of earlier spans of its worker and iteration."""
     counters: dict[tuple[int, int], int] = {}
     found = []
     for key in zip(workers.tolist(), iterations.tolist(), strict=True):
@@ -238,7 +240,7 @@ NEVER = Intervals.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The instants of one worker's window by part (`Parts`), which make it up; hidden_comm beside them."""
+    """The instants of one worker's window by part (`Parts`), which make it up; hidden_comm overlaps them."""
 
     compute: Intervals
     handling: Intervals
@@ -272,8 +274,9 @@ class Breakdown:
 def breakdown(
     spans: Spans, rank: Rank, window: Intervals, reading: SpanSemantics, no_communication: Intervals = NEVER
 ) -> Breakdown:
-    """The breakdown of `window`, of worker `rank`. no_communication: waits of its main stream that are for something
-    else, its own sampler or a pause; as the source knows them.
+    """The breakdown of `window`, of worker `rank`.
+
+    no_communication: waits of its main stream for its own sampler or a pause, as the source states them.
     """
     own, near, wires = spans.of(rank), spans.near(rank), spans.kinds(OpKind.WIRE)
     handled = own & spans.kinds(*reading.handling)
@@ -313,14 +316,14 @@ def breakdown(
 
 
 def _exposed(sampling: Intervals, waits: Intervals, rule: SamplingShare) -> Intervals:
-    """The sampling that is a part of the iteration."""
+    """The sampling that counts as a part of the iteration."""
     if rule is SamplingShare.ALWAYS:
         return sampling
     return sampling.intersection(waits) if rule is SamplingShare.WAITED_FOR else sampling.difference(waits)
 
 
 def _reducing(spans: Spans, own: BoolArray, near: BoolArray, reading: SpanSemantics) -> Intervals:
-    """When an all-reduce is under way for the worker."""
+    """The instants of an all-reduce for the worker."""
     if not reading.reduce_together:
         return spans.covers(near & spans.phase(Phase.REDUCE))
     place, starts = spans.reduces_together

@@ -1,16 +1,19 @@
-"""Cache rules: how many boundary rows a feature cache holds, and which ones a worker keeps on its GPU.
+"""Cache rules: how many boundary rows a feature cache holds, and which ones a worker caches on its GPU.
 
-Only input features (layer 0) can hit: deeper rows change every iteration. A rule is of one of three kinds, which its
-name determines:
+Only input features (layer 0) can hit: deeper rows change every iteration. A rule has one of three kinds, which its name
+determines:
+
 - `static`: the best rows of a ranking, fetched before the first graph and kept;
-- `refreshed`: the same, ranked anew every so many graphs;
-- `demand`: empty at first; every row that was missed enters.
 
-The static cache of mini-batch loaders holds the rows of highest degree, filled once.
+- `refreshed`: the same, ranked again at regular intervals;
+
+- `demand`: empty at first; every missed row enters.
+
+The static cache of mini-batch loaders holds the rows of highest degree.
 
 Demand caches are replayed by libcachesim (the extra `caches`). All rows have one size, so a cache's capacity is a
-number of rows. A row that was missed always enters; nothing is prefetched. For lfu, the row used longest ago loses a
-tie. belady evicts the row whose next request is furthest: no other demand cache of that size hits more.
+number of rows. A missed row always enters; nothing is prefetched. For lfu, the row used longest ago loses a tie. belady
+evicts the row whose next request is furthest: no other demand cache of that size hits more.
 """
 
 from __future__ import annotations
@@ -36,16 +39,15 @@ BYTES_PER_VALUE = 4
 """Features are float32."""
 
 _ROUNDING = 1e-9
-"""0.29 * 100 is 28.999...: a share that means a whole number of rows gets that number."""
+"""0.29 * 100 is 28.999...: a share that means a whole number of rows gives that number."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
     """At most one of `fraction` (of a worker's boundary nodes, 0..1) and `nbytes` (per worker); neither: no cache.
 
-    auto: as much as the GPU's memory leaves.
-
-    Raises ScenarioError when two are set, one is negative or not finite, or the fraction is above 100 %.
+    auto: as much as the GPU's memory allows. Raises ScenarioError if two are set, one is negative or not finite, or the
+    fraction is above 100 %.
     """
 
     fraction: float | None = None
@@ -53,7 +55,7 @@ class CacheSize:
     auto: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse sizes that mean nothing."""
+        """Refuse invalid sizes."""
         if self.fraction is not None and self.nbytes is not None:
             raise ScenarioError(f"cache: both {self.fraction:.4g} of the boundary and {self.nbytes:.4g} B; give one")
         if self.auto and (self.fraction is not None or self.nbytes is not None):
@@ -74,16 +76,16 @@ class CacheSize:
         return not self.auto and not self.fraction and not self.nbytes
 
     def describe(self) -> str:
-        """The size as it is written in a scenario: `30%`, `2GiB`, `auto`; `0%` for no cache."""
+        """The size in scenario notation: `30%`, `2GiB`, `auto`; `0%` for no cache."""
         if self.auto:
             return "auto"
         return FRACTION.exact(self.fraction or 0.0) if self.nbytes is None else NBYTES.exact(self.nbytes)
 
 
 def capacity(cache: CacheSize, boundary_nodes: int, feature_width: int) -> int:
-    """Rows of `feature_width` float32 values the cache of one worker holds, rounded down, at most `boundary_nodes`.
+    """The rows of `feature_width` float32 values in the cache of one worker, rounded down, at most `boundary_nodes`.
 
-    Raises ScenarioError for `auto`, whose bytes the method must find first.
+    Raises ScenarioError for `auto`, whose bytes the method must determine first.
     """
     if cache.auto:
         raise ScenarioError("cache: auto is not allowed; a share (30%) or bytes (2GiB) are")
@@ -103,7 +105,7 @@ STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of its part, or bytes 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`); with `auto` also what the GPU's memory leaves."""
+    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`); with `auto` also the free GPU memory."""
 
     auto: bool = False
     unit: str = "%"
@@ -128,7 +130,7 @@ class Cache:
 
 
 def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) -> CacheSize:
-    """The cache size written as `30%`, `0.3`, `2GiB` or `auto`; 0 of either is no cache. allowed: the values, in words.
+    """Parse a cache size `30%`, `0.3`, `2GiB` or `auto`; 0 means no cache. allowed: the values, in words.
 
     Raises UnitError or ScenarioError, starting with `path`.
     """
@@ -154,7 +156,7 @@ def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) ->
 
 
 class CachePolicy(Protocol):
-    """A ranking of boundary nodes, the first to be cached first."""
+    """A ranking of boundary nodes in order of preference."""
 
     name: ClassVar[str]
 
@@ -164,7 +166,7 @@ class CachePolicy(Protocol):
 
 
 class ByInclusion:
-    """The most likely sampled first (PSC-GCN); ties, as all are at epsilon 1, by degree, then by boundary index."""
+    """The most likely sampled first (PSC-GCN); ties (all nodes at epsilon 1) by degree, then by boundary index."""
 
     name: ClassVar[str] = "inclusion"
 
@@ -214,15 +216,15 @@ def cached_mask(
 
 
 _CERTAIN: Final = 1.0 - 2.0**-24
-"""The largest float32 below 1: what a stored chance of 1 may have been."""
+"""The largest float32 below 1, which replaces a stored probability of 1."""
 
 
 class ByDegreeRatio:
-    """The largest ratio of in- to out-degree first (AliGraph), as a trace tells it; ties by degree, then by index.
+    """The largest ratio of in- to out-degree first (AliGraph), estimated from a trace; ties by degree, then by index.
 
-    Graphs here are undirected, where the ratio over the whole graph is 1 for every node. So the in-degree is the
-    worker's own: j's cross edges m_j, the rows that read j. A trace holds the chance 1 - (1 - epsilon)^m_j, so the
-    ratio is ln(1 - chance) / (ln(1 - epsilon) d_j): exact at the uniform rate, an estimate where rates differ by edge.
+    Graphs here are undirected, where the ratio over the whole graph is 1 for every node. So the in-degree is counted
+    within the worker: j's cross edges m_j, the rows that read j. A trace has the probability 1 - (1 - epsilon)^m_j, so
+    the ratio is ln(1 - chance) / (ln(1 - epsilon) d_j): exact at the uniform rate, an estimate if rates differ by edge.
     """
 
     name: ClassVar[str] = "degree-ratio"
@@ -249,11 +251,11 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "static": (*RANKINGS, REFRESHED),
     "demand": DEMAND,
 }
-"""Names for several rules. `static` has all that need no package beyond the core ones."""
+"""Names for several rules. `static` has all that need only core packages."""
 
 
 def expanded(names: Iterable[str]) -> tuple[str, ...]:
-    """The rules that names of rules and groups stand for, each once, in the order of KINDS.
+    """The rules behind names of rules and groups, each once, in the order of KINDS.
 
     Raises ScenarioError for an unknown name.
     """
@@ -266,7 +268,7 @@ def expanded(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def most_connected(graph: Graph, holds: BoolArray, rows: int) -> BoolArray:
-    """The `rows` nodes of highest degree among those that a part holds, ties by id, bool[N] (PaGraph's cache).
+    """The `rows` nodes of highest degree in a part, ties by id, bool[N] (PaGraph's cache).
 
     holds: bool[N]. A degree counts neighbours in the part.
     """
@@ -280,7 +282,7 @@ def most_connected(graph: Graph, holds: BoolArray, rows: int) -> BoolArray:
 
 
 def _degrees_within(graph: Graph, holds: BoolArray) -> IntArray:
-    """Neighbours of every node among those held."""
+    """Neighbours of every node among the nodes of the part."""
     inside = np.concatenate([[0], np.cumsum(holds[graph.indices])])
     within: IntArray = inside[graph.indptr[1:]] - inside[graph.indptr[:-1]]
     return within
@@ -300,20 +302,20 @@ _CLASSES: Final = {
     "belady": "Belady",
 }
 _LEAST_SMALL: Final = 2
-"""libcachesim's S3-FIFO admits a row only where its small queue is larger than the row."""
+"""libcachesim's S3-FIFO admits a row only if its small queue is larger than the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStream:
-    """Requests written where libcachesim reads them; path: of a file that lives as long as the stream is open."""
+    """Requests in a file for libcachesim; path: a file that exists as long as the stream is open."""
 
     requests: int
     path: str
 
     def hits(self, policy: str, rows: int, after: int = 0) -> int:
-        """Hits of an at first empty cache of `rows` rows; the first `after` requests fill it but are not counted.
+        """Hits of an initially empty cache of `rows` rows; the first `after` requests fill it but are not counted.
 
-        Raises ScenarioError for an unknown policy, or where libcachesim is not installed.
+        Raises ScenarioError for an unknown policy, or without libcachesim.
         """
         cache = _cache(_library(policy), policy, rows) if rows else None
         if cache is None or after >= self.requests:
@@ -334,7 +336,7 @@ class RequestStream:
 
 @contextmanager
 def request_stream(ids: IntArray) -> Iterator[RequestStream]:
-    """A stream that asks for the rows `ids`, int64[n] >= 0, in their order."""
+    """A stream of requests for the rows `ids`, int64[n] >= 0, in order."""
     records = np.zeros(ids.size, _REQUEST)
     records["id"] = ids + 1
     records["size"] = 1
@@ -346,7 +348,7 @@ def request_stream(ids: IntArray) -> Iterator[RequestStream]:
 
 
 def next_request(ids: IntArray) -> IntArray:
-    """Where in `ids` each one's row is asked for next, int64[n]; the largest int64 where never again."""
+    """The index in `ids` of the next request for each row, int64[n]; the largest int64 if there is none."""
     order = np.argsort(ids, kind="stable")
     again = ids[order[1:]] == ids[order[:-1]]
     following = np.full(ids.size, _NEVER, np.int64)
@@ -355,7 +357,7 @@ def next_request(ids: IntArray) -> IntArray:
 
 
 def need_library(policy: str) -> None:
-    """Refuse a demand policy where it cannot be replayed, before any work. Raises ScenarioError."""
+    """Refuse a demand policy that cannot be replayed, before any work. Raises ScenarioError."""
     _library(policy)
 
 
@@ -372,12 +374,12 @@ def _library(policy: str) -> Any:
 
 
 def _cache(library: Any, policy: str, rows: int) -> Any:
-    """An empty cache of `rows` rows. S3-FIFO with fewer than 3 has no room for two queues: it is FIFO."""
+    """An empty cache of `rows` rows. S3-FIFO with fewer than 3 rows has no room for two queues, so it is FIFO."""
     bits = rows.bit_length() + 1
     if policy != "s3-fifo":
         return getattr(library, _CLASSES[policy])(rows, hashpower=bits)
     if rows <= _LEAST_SMALL:
         return library.FIFO(rows, hashpower=bits)
     small = max(_LEAST_SMALL, rows // 10)
-    # Half a row more, or the library's rounding down could take a row away.
+    # Half a row more, so that the library's rounding cannot lose a row.
     return library.S3FIFO(rows, hashpower=bits, small_size_ratio=(small + 0.5) / rows)

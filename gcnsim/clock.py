@@ -1,6 +1,6 @@
-"""The machine's clock, for whoever waits: how long counted work will still take, and when a longest wait is over.
+"""The machine's clock for waiting: the remaining time of counted work, and the end of a longest wait.
 
-No result depends on it, but for the number of simulated draws of a question with `--max-wait`.
+No result depends on it, except for the number of simulated draws of a question with `--max-wait`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from gcnsim.ids import Seconds
 
 
 def now() -> Seconds:
-    """Seconds since some moment, the same in all processes of this machine."""
+    """Seconds since a fixed moment, the same in all processes of this machine."""
     return os.times().elapsed
 
 
 class TimeLeft:
-    """How long counted work will still take, by what was done since it began. done: before that; None for what it is
-    told first."""
+    """The remaining time of counted work, from its speed so far.
+
+    done: the count before the start; None: the first reported one.
+    """
 
     def __init__(self, done: int | None = 0) -> None:
         self._since, self._before = now(), done

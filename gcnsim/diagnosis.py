@@ -1,6 +1,6 @@
-"""Diagnoses a run: the worker that the others wait for, and how busy workers and links are.
+"""Diagnose a run: the worker that the others wait for, and the utilisation of workers and links.
 
-It also rejects impossible measurements. A time below the least that the network needs for an iteration's bytes cannot
+It also rejects impossible measurements: a time below the minimum that the network needs for an iteration's bytes cannot
 belong to this question.
 """
 
@@ -29,7 +29,7 @@ from gcnsim.timeline import OpKind, Phase
 from gcnsim.units import format_bandwidth, format_seconds
 
 NOTEWORTHY: Final = 1.05
-"""Load of the heaviest worker over the mean from which on it is a straggler."""
+"""The least ratio of the largest load to the mean that makes a worker a straggler."""
 
 BOUNDARY: Final = "boundary nodes"
 SENT: Final = "rows sent"
@@ -38,12 +38,13 @@ ENTRIES: Final = "edges"
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """The worker with the most load behind the limit.
+    """The worker with most load on the bottleneck.
 
-    load: what it has more of: `boundary nodes` (whose rows it receives), `rows sent` per iteration and layer where it
-    has no more of these, or `edges` (stored entries, which a GPU sums and a sampler draws); amount, mean: its own, and
-    of all workers. boundary_nodes, boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the
-    iteration in which its own GPU, sampler or link is busy; others_low, others_high: the same of those of others.
+    load: what it has more of: `boundary nodes` (whose rows it receives), `rows sent` per iteration and layer if its
+    boundary nodes are not above average, or `edges` (stored entries, which a GPU sums and a sampler reads). amount,
+    mean: its load, and that of all workers. boundary_nodes, boundary_nodes_mean: its boundary nodes, for any kind of
+    load. busy: share of the iteration in which its GPU, sampler or link is busy; others_low, others_high: the same for
+    the others.
     """
 
     worker: Rank
@@ -64,14 +65,14 @@ class Straggler:
 
 
 def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
-    """The worker whose load makes `result`'s limit what it is; None where no worker has more to do than the others, and
-    where what limits is about as busy everywhere.
+    """The worker whose load causes `result`'s bottleneck; None if no worker has more work, or if the resource is about
+    as busy everywhere.
 
-    counts: those that the result was simulated with. Of mini-batches, whose workers have no parts, None.
+    counts: those of the simulation. None for mini-batches, whose workers have no parts.
     """
     limit = result.limit
     if counts.batches is not None or counts.workers < 2 or not limit.most:
-        # An all-reduce and the latency of messages are alike for all, whatever their parts.
+        # An all-reduce and the latency of messages are the same for all parts.
         return None
     heavy = [item for item in _loads(limit, counts) if item.share_of_mean(limit.worker) >= NOTEWORTHY]
     if not heavy:
@@ -95,7 +96,7 @@ def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
 
 
 class _Load(NamedTuple):
-    """Something that workers have unequally much of, float64[P]."""
+    """A load that differs between workers, float64[P]."""
 
     name: str
     amounts: FloatArray
@@ -111,7 +112,7 @@ class _Load(NamedTuple):
 
 
 def _loads(limit: Limit, counts: AccessCounts) -> list[_Load]:
-    """What a worker may have more of where this is the limit, the likeliest first."""
+    """The possible loads behind this bottleneck, likeliest first."""
     entries = _Load(ENTRIES, counts.entries.astype(np.float64))
     boundary = _Load(BOUNDARY, counts.boundary_nodes.astype(np.float64))
     sent = _Load(SENT, np.asarray(counts.rows.mean(axis=0).sum(axis=0), dtype=np.float64))
@@ -135,26 +136,25 @@ def _text(found: Straggler, limit: Limit) -> str:
 
 
 class EvenPartition(SourceView):
-    """The accesses of `source` as a partition of the same totals would have them whose parts are all alike.
+    """The accesses of `source` with a perfectly balanced partition of the same totals.
 
-    What an ideal partition would give: no partitioner promises it. The rows that cross servers, and those that stay
-    within one, are as many in all as they were.
+    It is the ideal: no partitioner guarantees it. The total rows between servers, and within servers, stay the same.
     """
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Access counts of the scenario's method, alike for all workers."""
+        """Access counts of the scenario's method, equal for all workers."""
         return evened(self.source.counts(scenario, features, bound), scenario.cluster.gpus_per_server)
 
     def scatter(self, scenario: Scenario) -> SeedVariation | None:
-        """None: parts that are all alike do not scatter."""
+        """None: a perfectly balanced partition has no variation."""
         return None
 
 
 def evened(counts: AccessCounts, per_server: int = 1) -> AccessCounts:
-    """The same totals, shared equally among the workers, up to rounding to whole nodes, rows and edges.
+    """The same totals, divided equally over the workers, up to rounding to whole nodes, rows and edges.
 
-    Rows between workers of one server (of `per_server`) and rows between servers keep their totals too: each kind is
-    shared equally among its pairs. Counts of mini-batches are returned as they are: these have no parts.
+    Rows between workers of one server (of `per_server`) and rows between servers keep their totals: each kind is
+    divided equally over its pairs. Counts of mini-batches are returned unchanged, because they have no parts.
     """
     if counts.batches is not None or counts.workers < 2:
         return counts
@@ -167,7 +167,7 @@ def evened(counts: AccessCounts, per_server: int = 1) -> AccessCounts:
     for name in ("rows", "hits"):
         pairs: IntArray = np.zeros_like(getattr(counts, name))
         for kind in (beside, ~same):
-            # By diagonals, so that what is left over after division goes to every worker in turn.
+            # By diagonals, so that remainders go to every worker in turn.
             receiver, owner = _in_turn(kind)
             if receiver.size:
                 held = getattr(counts, name)[:, receiver, owner]
@@ -177,14 +177,14 @@ def evened(counts: AccessCounts, per_server: int = 1) -> AccessCounts:
 
 
 def _in_turn(pairs: BoolArray) -> tuple[IntArray, IntArray]:
-    """The pairs that are true, each worker's first before any worker's second."""
+    """The true pairs, each worker's first before any worker's second."""
     receiver, owner = np.nonzero(pairs)
     order = np.lexsort((receiver, (owner - receiver) % pairs.shape[0]))
     return receiver[order], owner[order]
 
 
 def _equal(amounts: IntArray, places: int) -> IntArray:
-    """The sum over the last axis shared equally among `places`, what is left over one each to the first of them."""
+    """The sum over the last axis divided equally over `places`, with the remainder on the first of them."""
     whole, left = np.divmod(amounts.sum(axis=-1, keepdims=True), places)
     shared: IntArray = whole + (np.arange(places) < left)
     return shared
@@ -212,7 +212,7 @@ def utilization_of(result: Result) -> Utilization:
 
 
 def _busy(window: MeasurementWindow, rank: Rank) -> Iterator[float]:
-    """Shares of this worker's window: its GPU, sampler, copies and all-reduce, and its GPU's waiting."""
+    """Shares of this worker's window: its GPU, sampler, copies and all-reduce busy, and its GPU waiting."""
     start, end = window.edges(rank)
     wire = window.schedule.columns.is_kind(OpKind.WIRE)
     own = window.worker == rank
@@ -227,18 +227,19 @@ def _busy(window: MeasurementWindow, rank: Rank) -> Iterator[float]:
 
 
 def _server(name: str, per_server: int) -> int | None:
-    """The server that a link belongs to, by its name."""
+    """The server of a link, from its name."""
     found = LinkName.of(name)
     return None if found is None else found.in_server(per_server)
 
 
 COUNTED: Final = 0.75
-"""What remains of the bytes where the partition has as few boundary nodes as another one may have: a quarter less."""
+"""The remaining share of the bytes if the partition had a quarter fewer boundary nodes."""
 
 
 def least_wire_s(result: Result) -> Seconds:
-    """Seconds in which the busiest network card of the result moves its bytes of one iteration at its raw rate; 0 of
-    one server."""
+    """Seconds in which the busiest NIC of the result sends its bytes of one iteration at its raw rate; 0 for one
+    server.
+    """
     schedule = result.run.schedule
     cards = [index for index, kind in enumerate(schedule.link_kinds) if kind == "nic"]
     seconds = resource_loads(schedule).seconds.mean(axis=0)[schedule.columns.streams :]
@@ -246,13 +247,15 @@ def least_wire_s(result: Result) -> Seconds:
 
 
 def impossible(result: Result, measured_s: Seconds, least: float = 1.0) -> str | None:
-    """Why no run of this question took `measured_s` per iteration; None where one may have. least: of the bytes, the
-    share that there are where the workload leaves them open."""
+    """Why no run of this question took `measured_s` per iteration; None if one may have.
+
+    least: the least share of the bytes under the workload's uncertainty.
+    """
     return impossible_time(least * least_wire_s(result), measured_s, result.scenario.cluster.bandwidth)
 
 
 def impossible_time(needed_s: Seconds, measured_s: Seconds, bandwidth: float) -> str | None:
-    """As `impossible`, of `needed_s` seconds on network cards of `bandwidth` bytes/s."""
+    """The same as `impossible`, for `needed_s` seconds on NICs of `bandwidth` bytes/s."""
     if measured_s >= COUNTED * needed_s:
         return None
     return (

@@ -1,7 +1,7 @@
-"""The errors a user can cause, each one readable line: where, what was found, what is allowed.
+"""The errors a user can cause, each one readable line: the place, the value, the allowed values.
 
-The doors turn every `GcnsimError` into that line and exit code 2; any other exception is our fault (exit code
-1).
+The entry points turn every `GcnsimError` into that line and exit code 2; any other exception is an internal error (exit
+code 1).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Final
 from gcnsim.known_names import meant_names
 
 LONGEST: Final = 1_500
-"""Characters of a message: what is longer is nothing that anybody reads, and hides what is allowed."""
+"""The most characters of a message; longer ones would hide the allowed values."""
 
 _END: Final = 300
-"""Characters that stay at the end of a longer one, where what is allowed stands."""
+"""The characters kept at the end of a longer message, where the allowed values are."""
 
 
 class GcnsimError(Exception):
-    """A user's error: the message is complete, one line, and names the value.
+    """A user error: the message is complete, one line, and names the value.
 
-    What a file holds may be anything: of a value in a message line breaks become spaces, control characters are written
-    out (as `\\x1b`), and a message that is too long loses its middle.
+    A file may contain anything. In a value in a message, line breaks become spaces and control characters are escaped
+    (`\\x1b`). A message that is too long loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -53,11 +53,11 @@ class GraphError(GcnsimError):
 
 
 class KilledError(Exception):
-    """One of our processes was killed from outside: not a user error, one line, exit code 1."""
+    """One of gcnsim's processes was killed from outside: one line, exit code 1."""
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:
-    """A number and what it counts. several: the noun's plural, where that is not one more s.
+    """A number with its noun. several: the irregular plural.
 
     >>> plural(1, "server"), plural(2000, "server"), plural(0, "entry", "entries")
     ('1 server', '2,000 servers', '0 entries')
@@ -66,7 +66,7 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint that follows an unknown name: the known names that may be meant first, then all of them.
+    """The hint after an unknown name: similar known names first, then all of them.
 
     >>> nearest("psc-gnc", ["full-graph", "psc-gcn"])
     "did you mean 'psc-gcn'? known: full-graph, psc-gcn"

@@ -1,4 +1,4 @@
-"""The domain's numbers as words: one word, one meaning (docs/glossary.md)."""
+"""Types for the numbers of the domain: one word, one meaning (docs/glossary.md)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AnyArray: TypeAlias = NDArray[Any]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view of `array`: facts hold no array that a caller could change."""
+    """A read-only view of `array`: immutable dataclasses contain no writable array."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""Knobs: the parameters of methods, declared once; here are those that several methods or the runtime share.
+"""Knobs: the parameters of methods, each declared once; this module has the shared ones.
 
 A method is a dataclass whose fields are its knobs (`gcnsim.methods`): a field made by `knob` has type, unit, range,
 default and help. A knob of only one method is declared in that method's file.
@@ -66,7 +66,7 @@ class Knob:
 
     @property
     def rule(self) -> FieldRule:
-        """How a scenario writes it."""
+        """Its rule in a scenario."""
         low, high = self.low or 0.0, float("inf") if self.high is None else self.high
         if self.kind == "int":
             return Number(True, low, high)
@@ -86,7 +86,7 @@ class Knob:
 
     @property
     def standard(self) -> Any:
-        """The default as a method holds it: a size as a `CacheSize`."""
+        """The default in a method's type: a size as a `CacheSize`."""
         if self.kind != "size":
             return self.default
         return CacheSize(auto=True) if self.default == "auto" else CacheSize.none()
@@ -108,7 +108,7 @@ def knob_of(item: Field[Any]) -> Knob | None:
 
 
 def choice(name: str, default: str, choices: tuple[str, ...], text: str) -> Knob:
-    """A knob that takes one of a few words."""
+    """A knob with a few named choices."""
     return Knob(name, "", "choice", None, None, False, default, choices, text)
 
 
@@ -213,7 +213,7 @@ DETECTION: Final = choice(
     "detection",
     "delayed",
     ("delayed", "at-once"),
-    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
+    "adaptive test: whether a stale block is sent one iteration after it is detected, or at once",
 )
 SKIP_BACKWARD: Final = choice(
     "skip_backward", "no", ("no", "yes"), "whether gradients of skipped blocks are skipped, too"
@@ -227,7 +227,7 @@ WARM_ITERATIONS: Final = Knob(
     False,
     50,
     (),
-    "first iterations, in which every block is sent whatever the stale test says",
+    "first iterations, in which every block is sent regardless of the stale test",
 )
 CLIP: Final = Knob(
     "clip",

@@ -1,7 +1,7 @@
-"""Names as people write them: `H100` is `h100`, `RTX4090` is `rtx-4090`; which known names another may mean.
+"""Names in free spelling: `H100` is `h100`, `RTX4090` is `rtx-4090`; and suggestions for unknown names.
 
-Case, hyphens, underscores and spaces do not tell names apart. A suggestion is made for a slip of the keys and for a
-family (`A100`: a100-40, a100-80 and the PCIe boards), never for another product: model numbers must agree.
+Case, hyphens, underscores and spaces do not matter. A suggestion is made for a typing error and for a family (`A100`:
+a100-40, a100-80 and the PCIe boards), never for another product: model numbers must agree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 MOST: Final = 8
-"""Names of a family that are written out."""
+"""The most names of a family in a message."""
 
 _RUNS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _DROPPED: Final = re.compile(r"[-_\s]+")
@@ -20,17 +20,19 @@ _SEPARATORS: Final = "-_. "
 _MAKERS: Final = re.compile(r"(?:(?:nvidia|amd|tesla|geforce|radeon|instinct|quadro)[-_\s]+)+", re.IGNORECASE)
 _MEMORY_UNIT: Final = re.compile(r"(?<=\d)\s?gi?b\b", re.IGNORECASE)
 _BOARDS: Final = frozenset(("pcie", "sxm", "nvl"))
-"""Forms of one GPU."""
+"""Board forms of one GPU."""
 
 _LEFT_OUT: Final = frozenset(("x", "xlarge"))
-"""What people leave out behind a number: `mi300` is mi300x, `p4d.24` is p4d.24xlarge."""
+"""Suffixes that people omit after a number: `mi300` is mi300x, `p4d.24` is p4d.24xlarge."""
 
 SHORTEST_WORD: Final = 3
-"""Letters of a word beside a number in which a slip may be: in fewer, each one makes another product (l40, l40s)."""
+"""The least letters of a word next to a number in which a typing error is assumed; shorter ones are products (l40,
+l40s).
+"""
 
 
 def known_name(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that `name` is, whatever its case, hyphens, underscores and spaces; None: it is none of them.
+    """The one of `known` that `name` is, in any case and with any hyphens, underscores and spaces; None for none.
 
     >>> known_name("RTX4090", ["rtx-3090", "rtx-4090"]), known_name("A100", ["a100-40", "a100-80"])
     ('rtx-4090', None)
@@ -47,7 +49,7 @@ def _alike(name: str, names: tuple[str, ...]) -> str | None:
 
 
 def meant_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that an unknown one may mean, sorted: that of a slip of the keys, else the members of a family.
+    """The known names similar to an unknown one, sorted: after a typing error, otherwise the members of a family.
 
     >>> meant_names("redit", ["reddit", "yelp"]), meant_names("A100", ["a100-40", "a100-80", "h100"])
     (['reddit'], ['a100-40', 'a100-80'])
@@ -76,14 +78,14 @@ def _key(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Without dots and quotes too, which decide what a name is, not what it is like."""
+    """The name also without dots and quotes, for comparing similarity."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _slip(name: str, known: str) -> int | None:
-    """How many letters were mistyped, swapped, forgotten or added; None where `known` is not what was meant.
+    """The number of mistyped, swapped, missing or extra letters; None if `known` is not similar.
 
-    Numbers must agree, and short words beside them: `h20` is not `h200`, `l40` not `l40s`.
+    Numbers must agree, and so must short words next to them: `h20` is not `h200`, `l40` not `l40s`.
     """
     runs, others = _RUNS.findall(name), _RUNS.findall(known)
     if len(runs) != len(others):
@@ -99,9 +101,9 @@ def _slip(name: str, known: str) -> int | None:
 
 
 def _in_family(name: str, known: str) -> bool:
-    """Whether `known` is `name` with more behind or words before it: `a100` and a100-40, `4090` and rtx-4090.
+    """Whether `known` is `name` with more at its end or words before it: `a100` and a100-40, `4090` and rtx-4090.
 
-    Letters behind a model number make another product: `rtx-2080` is not rtx-2080-ti.
+    Letters after a model number mean another product: `rtx-2080` is not rtx-2080-ti.
     """
     text, plain = _plain(name), _plain(known)
     if len(text) < 2 or text == plain:
@@ -115,19 +117,19 @@ def _in_family(name: str, known: str) -> bool:
 
 
 def _has_words(name: str, known: str) -> bool:
-    """Whether `known` has all words of `name`, and beside them numbers and boards alone: `v100 32` and v100-pcie-32."""
+    """Whether `known` has all words of `name` and otherwise only numbers and boards: `v100 32` and v100-pcie-32."""
     own, words = (set(re.split(r"[-_. ]+", text)) for text in (name, known))
     return len(own) > 1 and own <= words and all(word.isdigit() or word in _BOARDS for word in words - own)
 
 
 def _shortened(name: str, known: str) -> bool:
-    """Whether `known` is short for `name`: `vol` for volume. Numbers make another product."""
+    """Whether `known` is an abbreviation of `name`: `vol` for volume. Numbers mean another product."""
     text, plain = _plain(name), _plain(known)
     return len(plain) >= SHORTEST_WORD and text.startswith(plain) and text.isalpha()
 
 
 def _goes_on(text: str, rest: str) -> bool:
-    """Whether a known name that starts with `text` and ends with `rest` is one of its family."""
+    """Whether a known name that starts with `text` and ends with `rest` belongs to its family."""
     apart = rest[0] in _SEPARATORS
     if text[-1].isdigit():
         word = re.split(r"[-_. ]", rest)[1] if apart else ""

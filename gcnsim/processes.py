@@ -1,8 +1,7 @@
-"""Independent work on all cores: the same results in the same order, whatever the number of processes.
+"""Independent work on all cores: the same results in the same order for any number of processes.
 
-Processes are forked, so what the parent has read (a graph, its traces) is shared and never copied through a pipe;
-only positions go out and results come back. Where the system cannot fork, or there is one core or one item, it is a
-plain loop.
+Processes are forked, so data read by the parent (a graph, its traces) are shared and never copied through a pipe; only
+indices are sent and results returned. If the system cannot fork, or there is one core or one item, it is a plain loop.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 LISTEN_S = 0.2
-"""Between two looks at how far other processes are."""
+"""Seconds between two checks of other processes' progress."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 """Signals that ask a process to end."""
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
-"""What the forked processes do: set before the fork, read after it."""
+"""The work of the forked processes: set before the fork, read after it."""
 
 
 def cores() -> int:
-    """Cores this process may use, by its affinity and the quota of its containers."""
+    """The cores this process may use, by its affinity and the quota of its containers."""
     return usable_resources().cores
 
 
 def parallel_map(function: Callable[[T], R], items: Sequence[T], processes: int) -> list[R]:
-    """`function` of every item, in order, in up to `processes` processes; what one of them raises is raised here."""
+    """`function` of every item, in order, in up to `processes` processes; exceptions are raised here."""
     count = min(processes, len(items))
     return [function(item) for item in items] if _alone(count) else _forked(function, items, count, lambda: None)
 
@@ -65,7 +64,7 @@ def parallel_map_counted(
     count = min(processes, len(items))
     if _alone(count):
         return [function(item, on_count) for item in items]
-    done = np.frombuffer(mmap.mmap(-1, 8 * len(items)), np.int64)  # seen by all processes; a place for every item
+    done = np.frombuffer(mmap.mmap(-1, 8 * len(items)), np.int64)  # shared by all processes, one slot per item
     heard = 0
 
     def counted(position: int) -> R:
@@ -85,11 +84,11 @@ def parallel_map_counted(
 def parallel_stream(
     function: Callable[[T], R], items: Sequence[T], processes: int, attempts: int
 ) -> Iterator[tuple[int, R | None]]:
-    """Each item's place and `function` of it, as they come; None where its processes ended, `attempts` times and more.
+    """Each item's index and `function` of it, as they arrive; None if its processes died `attempts` times or more.
 
-    What an item raises is raised here. Where a process ends, nobody knows whose fault it was: all that were under way
-    are asked again, and from the last attempt on each in a process of its own. It is given up when two of those ended:
-    attempts before may have ended by another's fault.
+    Exceptions are raised here. If a process dies, the guilty item is unknown: all active items are retried, and from
+    the last attempt on each runs in a separate process. An item is given up when two of those died, because earlier
+    ones may have died by another's fault.
     """
     tried = [0] * len(items)
     left = list(range(len(items)))
@@ -111,7 +110,7 @@ def parallel_stream(
 def _streamed(
     function: Callable[[T], R], items: Sequence[T], places: Sequence[int], processes: int, under_way: set[int]
 ) -> Iterator[tuple[int, R]]:
-    """Of the items at `places`; ends early where a process ends. under_way: takes the places that were handed out."""
+    """The results of the items at `places`; ends early if a process dies. under_way: receives the started places."""
     global _work
     import multiprocessing
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -153,12 +152,15 @@ def _streamed(
 
 
 def _alone(count: int) -> bool:
-    """Whether `count` processes are this one: few, no fork, or this is one of them."""
+    """Whether `count` processes are just this one: few, no fork, or already a forked one."""
     return count < 2 or not sys.platform.startswith("linux") or _work is not None
 
 
 def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhile: Callable[[], None]) -> list[R]:
-    """`function` of every item in `count` new processes; `meanwhile` is called as they work and when they are done."""
+    """`function` of every item in `count` new processes.
+
+    `meanwhile` is called while they work and when they are done.
+    """
     global _work
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -166,8 +168,8 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
 
     others = set(multiprocessing.active_children())
     _work = function, items
-    # A process that is asked to end before it has put the parent's handlers away would lose that word, and be waited
-    # for for ever: until then it is kept.
+    # A child that gets an end signal before it has removed the parent's handlers would lose it, and be waited for
+    # indefinitely: until then the signal is blocked.
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     begin = partial(_begin, os.getpid(), usual)
     made = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), begin)
@@ -217,11 +219,11 @@ def _awaited(found: Sequence[Future[R]], meanwhile: Callable[[], None]) -> list[
 
 
 def _begin(parent: int, usual: set[int | signal.Signals]) -> None:
-    """What a new process does first; parent: the number of who started it; usual: the signals that this one blocks.
+    """Initialise a new process; parent: the parent's number; usual: the signals blocked in the parent.
 
-    It ends with its parent, whatever ends that. Ctrl-C reaches the parent, which ends its processes; they say nothing
-    of their own. What they have from the parent stays anyway: looking through it for cycles of garbage would cost more
-    than it frees (5 % of a simulation, measured), and copy its pages.
+    It ends with its parent. Ctrl-C reaches the parent, which ends its children; they print nothing. Garbage collection
+    of inherited objects is disabled: it would cost more than it frees (5 % of a simulation, measured), and copy shared
+    pages.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

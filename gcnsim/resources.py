@@ -1,7 +1,7 @@
-"""Cores and memory that this process may use: what the machine has, less what the limits of its containers leave.
+"""The cores and memory that this process may use: the machine's, limited by its containers.
 
-A container's limit on CPU time is a quota of its control group, not a set of cores, so the affinity does not show it.
-Control groups nest, and every one from the process up to the root limits it. Both versions are read, also side by side.
+A container's CPU limit is a quota of its control group, not a set of cores, so the affinity does not show it. Control
+groups nest, and each one from the process up to the root limits it. Both versions are read, also if both are mounted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Final
 
 SYSTEM: Final = Path("/")
 ESCAPED: Final = re.compile(r"\\([0-7]{3})")
-"""A space and the like in a path of `mountinfo`."""
+"""Escaped characters, such as spaces, in a path of `mountinfo`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What may be used. cores: whole ones, at least 1. quota: CPUs' worth of time that control groups grant, None
-    without a limit. memory_bytes: None where the system does not say."""
+    """The usable resources. cores: whole ones, at least 1. quota: CPU time that control groups allow, in cores; None
+    without a limit. memory_bytes: None if the system does not say.
+    """
 
     cores: int
     quota: float | None
@@ -29,7 +30,7 @@ class Resources:
 
 
 def usable_resources(system: Path = SYSTEM) -> Resources:
-    """What this process may use; system: the folder in which `/proc` and `/sys` are looked for."""
+    """The resources of this process; system: the folder that contains `/proc` and `/sys`."""
     groups = list(_groups(system))
     quota = min(filter(None, (_quota(folder) for folder in groups)), default=None)
     limits = [limit for folder in groups if (limit := _memory_limit(folder)) is not None]
@@ -52,7 +53,7 @@ def _groups(system: Path) -> Iterator[Path]:
         path = next((own[name] for name in controllers if name in own), None)
         if path is None:
             continue
-        # A container sees its own group as the mounted root, whatever its path is called outside.
+        # A container sees its own group as the mounted root, independent of its path outside.
         inside = PurePosixPath(path)
         steps = inside.relative_to(root).parts if inside.is_relative_to(root) else ()
         if ".." in steps:
@@ -71,7 +72,7 @@ def _own_paths(system: Path) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(system: Path) -> Iterator[tuple[list[str], str, str]]:
-    """Of each hierarchy that is mounted: its controllers of interest, the group at its root and where it is mounted."""
+    """Each mounted hierarchy: its relevant controllers, the group at its root and its mount point."""
     for line in _lines(system / "proc/self/mountinfo"):
         before, _, after = line.partition(" - ")
         place, source = before.split(" "), after.split(" ")
@@ -85,7 +86,7 @@ def _mounts(system: Path) -> Iterator[tuple[list[str], str, str]]:
 
 
 def _quota(folder: Path) -> float | None:
-    """CPUs' worth of time that a group grants; None where it sets no limit."""
+    """The CPU time that a group allows, in cores; None without a limit."""
     words = [word for line in _lines(folder / "cpu.max") for word in line.split()]
     words = words or [*_lines(folder / "cpu.cfs_quota_us"), *_lines(folder / "cpu.cfs_period_us")]
     quota, period = (_number(word) for word in words) if len(words) == 2 else (None, None)
@@ -93,18 +94,18 @@ def _quota(folder: Path) -> float | None:
 
 
 def _memory_limit(folder: Path) -> int | None:
-    """Bytes that a group may hold; None where it sets no limit."""
+    """The memory limit of a group in bytes; None without one."""
     lines = _lines(folder / "memory.max") or _lines(folder / "memory.limit_in_bytes")
     return _number(lines[0]) if lines else None
 
 
 def _number(word: str) -> int | None:
-    """A positive whole number; None for `max`, -1 and what else means no limit."""
+    """A positive whole number; None for `max`, -1 and other texts that mean no limit."""
     return (int(word) or None) if word.isascii() and word.isdigit() and len(word) < 20 else None
 
 
 def _lines(path: Path) -> list[str]:
-    """Lines of a file that are not empty; none where it cannot be read."""
+    """The non-empty lines of a file; empty if it is unreadable."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

@@ -1,9 +1,8 @@
-"""What JSON says of a dataclass's fields: the range of a type, the key of a field, and whether it may be left out.
+"""The JSON description of a dataclass's fields: range of a type, key of a field, whether it is optional.
 
-A field is stated once: its type here or beside it, what it is in the text below it. `python -m studies.schemas` writes
-the JSON schemas out of these, so nothing here is asked where an object is made. A class names in `ADDED` what its plain
-data have besides its fields: properties, or what they say again of its row; where `MAY_SAY_MORE`, they may have other
-keys too.
+A field is defined once: its type is the annotation, its description the text below it. `python -m studies.schemas`
+writes the JSON schemas from these, and nothing here runs when an object is created. A class lists in `ADDED` the keys
+that its plain data have in addition to its fields; with `MAY_SAY_MORE`, other keys are allowed too.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class As:
-    """The type that plain data have in the place of the annotated one. more: of keys that they may have besides: `Any`
-    for whatever, None where there are none."""
+    """The JSON type that replaces the annotated one. more: the type of further keys: `Any` for all, None for none."""
 
     kind: Any
     more: Any = None
@@ -40,7 +38,7 @@ class As:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The type of an object with these keys, by name. needed: whether it has all of them."""
+    """The type of an object with these keys. needed: whether all are required."""
 
     kinds: tuple[tuple[str, Any], ...]
     needed: bool = True
@@ -53,19 +51,20 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """An object of plain data that holds some fields of a dataclass. absent: what stands for one of which all are None:
-    null, or no key."""
+    """A JSON object that contains some fields of a dataclass. absent: what replaces it if all are None: null, or no
+    key.
+    """
 
     key: str
     description: str
     absent: Literal["never", "null", "omitted"] = "never"
 
     def at(self, key: str, *, null: bool = False, late: bool = False) -> Mapping[str, Any]:
-        """Metadata of a field that is its key `key`. null: may be null there; late: older files lack it."""
+        """Metadata of a field with the key `key`. null: may be null; late: missing in older files."""
         return {INSIDE: self, KEY: key, NULL: null, LATE: late}
 
 
-# Keys of metadata, which those below are made of.
+# Keys of the metadata below.
 KEY: Final = "key"
 BANDWIDTH: Final = "bandwidth"
 OMITTED: Final = "omitted"
@@ -73,19 +72,19 @@ LATE: Final = "late"
 INSIDE: Final = "inside"
 NULL: Final = "null"
 JUDGED: Final = "judged"
-"""Metadata of a field that only a row beside a recommended setting has; such a row's type is annotated with it."""
+"""Metadata of a field that only a row compared with a recommendation has; such a row's type is annotated with it."""
 
 FROM: Final[Mapping[str, Any]] = {KEY: "from"}
-"""Metadata of a field that plain data have as `from`."""
+"""Metadata of a field with the key `from`."""
 
 TO: Final[Mapping[str, Any]] = {KEY: "to"}
-"""Metadata of a field that plain data have as `to`."""
+"""Metadata of a field with the key `to`."""
 
 NIC_BANDWIDTH: Final[Mapping[str, Any]] = {KEY: BANDWIDTH, BANDWIDTH: True}
-"""Metadata of a field of a NIC's bytes per second, which plain data have as the text `bandwidth`."""
+"""Metadata of a NIC's bytes per second, which plain data contain as the text `bandwidth`."""
 
 OMIT_IF_NONE: Final[Mapping[str, Any]] = {OMITTED: True}
-"""Metadata of a field whose key is left out where it is None or empty."""
+"""Metadata of a field whose key is omitted if it is None or empty."""
 
 SINCE: Final[Mapping[str, Any]] = {LATE: True}
 """Metadata of a field that files of older versions lack."""

@@ -1,7 +1,7 @@
-"""Requests to end: Ctrl-C and SIGTERM raise here, and where Python drops what they raise they raise again.
+"""Requests to end: Ctrl-C and SIGTERM raise exceptions here, and raise again if Python drops them.
 
-What a destructor or the callback of a weak reference raises is printed and dropped, and the interpreter runs such
-callbacks after every import: without this, a request that comes just then is lost, and the command runs on to its end.
+Exceptions in destructors and weak-reference callbacks are printed and dropped, and the interpreter runs such callbacks
+after every import. Without this, a request at that moment would be lost, and the command would run to its end.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 AGAIN_S: Final = 0.02
-"""From a request that was dropped until it is made again."""
+"""Seconds until a dropped request is raised again."""
 
 
 _PR_SET_PDEATHSIG: Final = 1
-"""Of Linux's prctl(2)."""
+"""A constant of Linux's prctl(2)."""
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C.
 
-    A class of our own: where a KeyboardInterrupt itself passes through text that is executed (dataclasses are made so),
-    `python -m` ends by that signal whatever catches it, and not with our exit code.
+    A separate class: if a KeyboardInterrupt passes through executed text (as in dataclasses), `python -m` dies by that
+    signal even if it is caught, and not with our exit code.
     """
 
 
 class Terminated(BaseException):
-    """SIGTERM: whoever started us wants us to end."""
+    """SIGTERM: a request to end."""
 
 
 ANSWERS: Final = {
     signal.SIGINT: (signal.default_int_handler, Interrupted),
     signal.SIGTERM: (signal.SIG_DFL, Terminated),
 }
-"""By signal: the handler that we replace, and what ours raises."""
+"""By signal: the handler that is replaced, and the exception to raise."""
 
 
 @contextmanager
 def raising_signals() -> Iterator[None]:
-    """A block in which both signals raise `Interrupted` and `Terminated`.
+    """Make both signals raise `Interrupted` and `Terminated` in this block.
 
-    One that somebody ignores or handles stays so, and both do where it is not the main thread that runs us.
+    A signal that is ignored or already handled stays so; outside the main thread nothing changes.
     """
     main = threading.current_thread() is threading.main_thread()
     ours = {number: usual for number, (usual, _) in ANSWERS.items() if main and signal.getsignal(number) is usual}
     usual_hook = sys.unraisablehook
 
     def interrupt(number: int, _: FrameType | None) -> None:
-        # Whoever asks twice does not want to wait for the first request to be done with.
+        # A second request ends at once, without waiting for the first one's cleanup.
         signal.signal(number, ours[signal.Signals(number)])
         raise ANSWERS[signal.Signals(number)][1]
 
@@ -91,16 +91,16 @@ def raising_signals() -> Iterator[None]:
 
 
 def interrupt_of(error: BaseException | None) -> BaseException | None:
-    """The request to end that `error` is or came of (Python wraps what interrupts it as it makes a class)."""
+    """The request to end behind `error`, if any (Python wraps exceptions raised while it creates a class)."""
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__
     return error
 
 
 def die_with_parent(parent: int) -> None:
-    """End this process, by SIGKILL, when its parent (number `parent`) ends; at once if that has happened already.
+    """Kill this process by SIGKILL when its parent (number `parent`) ends; at once if it has already ended.
 
-    Linux's prctl(2); elsewhere, where no cluster can be emulated, it does nothing.
+    Linux's prctl(2). On other systems, which cannot emulate a cluster, it does nothing.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -1,7 +1,7 @@
-"""Units as people write them: `15 GBit/s`, `100 mbit/s`, `16gb`, `5 sec`; where the case cannot tell, both readings.
+"""Units in free spelling: `15 GBit/s`, `100 mbit/s`, `16gb`, `5 sec`.
 
-The symbols proper are those of `gcnsim.units`; here is what else may stand for them. A spelling with one reading is
-read, one with two is refused with both, since a wrong guess is off by 8 (bit or byte), 1000 or 1.02.
+`gcnsim.units` has the proper symbols; this module has their aliases. A spelling with one meaning is accepted, one with
+two is refused with both, because a wrong guess is off by 8 (bit or byte), 1000 or 1.02.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class AmbiguousUnit:
-    """A spelling that may mean several things. question: which; choices: what to write instead."""
+    """A spelling with several meanings. question: which one; choices: what to write instead."""
 
     question: str
     choices: tuple[str, ...]
 
 
 UnitAlias: TypeAlias = str | AmbiguousUnit | None
-"""The unit a spelling stands for; a doubt; None for one that is not known."""
+"""The unit of a spelling; an ambiguity; None if it is unknown."""
 
 _WORDS: Final = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _WORDS_BINARY: Final = {"kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", "pebi": "Pi"}
@@ -46,7 +46,8 @@ def plain(unit: str) -> str:
 
 
 def data_rate(unit: str) -> UnitAlias:
-    """A unit of bandwidth. `b` in a proper symbol and in `bps` is a bit, and of Ethernet; `B` before `/s` a byte.
+    """A unit of bandwidth. `b` means bit in a proper symbol, in `bps` and in Ethernet names; `B` before `/s` means
+    byte.
 
     >>> data_rate("GBit/s"), data_rate("Gb/s"), data_rate("mebibytes/s"), data_rate("GbE")
     ('Gbit/s', 'Gbit/s', 'MiB/s', 'Gbit/s')
@@ -73,12 +74,12 @@ def data_rate(unit: str) -> UnitAlias:
         return f"{prefix}B/s" if written.endswith("i") else either
     if base == "B":
         return _decimal_or_binary(written, prefix, "B/s")
-    # A lower-case g, m or t is no proper symbol: whoever writes it may not mean the lower-case b either.
+    # A lower-case g, m or t is not a proper symbol, so the author may not mean the lower-case b either.
     return f"{prefix}bit/s" if written in (prefix, "K") else either
 
 
 def size(unit: str) -> UnitAlias:
-    """A unit of size: always in bytes, so `gb` is the gigabyte, while a proper `Gb` may be meant as the gigabit.
+    """A unit of size, always in bytes: `gb` is the gigabyte, but a proper `Gb` could mean gigabit.
 
     >>> size("gb"), size("mib"), size("kilobytes")
     ('GB', 'MiB', 'kB')
@@ -99,7 +100,7 @@ def size(unit: str) -> UnitAlias:
 
 
 def duration(unit: str) -> UnitAlias:
-    """A unit of time; a capital M is refused, since milli and mega must not be confused, and so is a lone m.
+    """A unit of time. A capital M is refused, because milli and mega must not be confused, and so is a single m.
 
     >>> duration("msec"), duration("Seconds"), duration("minutes")
     ('ms', 's', 'min')
@@ -160,7 +161,7 @@ def _per_second(prefix: str, base: str) -> AmbiguousUnit:
 
 
 def _decimal_or_binary(written: str, prefix: str, unit: str) -> UnitAlias:
-    """KB is 1000 bytes to some and 1024 to others."""
+    """KB is 1000 bytes to some people and 1024 to others."""
     if written == "K":
         return AmbiguousUnit("1000 or 1024 bytes?", (f"k{unit}", f"Ki{unit}"))
     return f"{prefix}{unit}"

@@ -1,20 +1,24 @@
-"""Staleness: which iteration's boundary values an iteration reads, where they wait, and when blocks are sent anew.
+"""Staleness: which iteration's boundary values an iteration reads, where they are buffered, and when blocks are sent
+again.
 
 Simulator and training runtime share the rule of boundary rows. At iteration t (from 0) a worker reads boundary values
-of iteration t - tau, once t >= tau; before that there is none to read and the start-up values apply. The published
-listing guards with t > tau, an off-by-one taken over from a loop that counts from 1: it would drop the values of
-iteration 0, so the guard here is t >= tau. With tau = 0 the values are this iteration's own.
+of iteration t - tau, once t >= tau; before that the start-up values apply. The published listing tests t > tau, an
+off-by-one from a loop that counts from 1: it would drop the values of iteration 0, so the test here is t >= tau. With
+tau = 0 the values belong to the same iteration.
 
-Blocks of rows are sent again when a test says so; until then the others use the copy they keep (SANCUS, section 4).
-Flags are per layer and worker (the text has one per worker, but tests it after every layer). All blocks are sent in
-iteration 0. Readings of the three tests, k iterations after a block was sent last:
+Blocks of rows are sent again when a test says so; until then the others use their copy (SANCUS, section 4). Flags are
+per layer and worker (the text has one per worker, but tests it after every layer). All blocks are sent in iteration 0.
+The three tests, k iterations after a block was sent last:
+
 - `fixed` (Algorithm 2): sent when k > threshold, so every floor(threshold) + 1 iterations (definition 2 of the paper
-  says threshold, its algorithm and examples one more);
-- `adaptive` (Algorithm 3): the readers find k > threshold and the block is sent in the iteration after, so one more
-  still; `at-once`: as fixed. Collective broadcasts keep all versions equal, so the period is fixed here too;
-- `gap` (Algorithm 4): sent when its rows have moved more than threshold. Training measures how far; that is no matter
-  of time, so a simulation has a parameter: `drift` a iteration, lognormal from block to block (GAP_SPREAD), k
-  iterations moving k drifts.
+says threshold, its algorithm and examples one more);
+
+- `adaptive` (Algorithm 3): the readers find k > threshold and the block is sent in the next iteration, so one more;
+`at-once`: as fixed. Collective broadcasts keep all versions equal, so the period is fixed here too;
+
+- `gap` (Algorithm 4): sent when its rows have moved more than threshold. Training measures how far. A simulation
+cannot, so it has a parameter: `drift` per iteration, lognormal over blocks (GAP_SPREAD), and k iterations move k
+drifts.
 """
 
 from __future__ import annotations
@@ -55,13 +59,13 @@ GAP_SPREAD: Final = 0.25
 """Standard deviation of the log of the drift between blocks. Assumed (range: 0 to 1)."""
 
 CYCLE: Final = 48
-"""The most iterations of a cycle: so many are simulated."""
+"""The most iterations of a cycle, which are all simulated."""
 
 WHOLE: Final = 1e-3
-"""How much of its rows a block may lack in a broadcast that counts as whole: 0.1 %."""
+"""The share of its rows that a block may lack in a broadcast that counts as complete: 0.1 %."""
 
 CLOSE: Final = 0.02
-"""How many broadcasts too many a cycle may have, as a share of them, before a longer one is looked for: 2 %."""
+"""The share of extra broadcasts that a cycle may have before a longer one is tried: 2 %."""
 
 NEVER: Final = 1 << 20
 """The period of a block that is not sent again."""
@@ -69,11 +73,12 @@ NEVER: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BlockRule:
-    """When blocks are sent. threshold: iterations, or a change of rows for `gap`. drift: such a change per iteration.
+    """The rule for sending blocks. threshold: iterations, or a change of rows for `gap`. drift: such a change per
+    iteration.
 
-    warmup: share of all iterations, its first ones, in which all are sent. delayed: `adaptive` sends one iteration
-    after it is found stale. skips_backward: whether a skipped block's gradient is not sent either (the cost formula's
-    reading; Algorithm 1 always sends it).
+    warmup: share of all iterations, the first ones, in which all are sent. delayed: `adaptive` sends one iteration
+    after a block is found stale. skips_backward: whether a skipped block's gradient is not sent either (as in the cost
+    formula; Algorithm 1 always sends it).
     """
 
     test: str = "fixed"
@@ -91,7 +96,7 @@ def age_limit(rule: BlockRule) -> int:
 
 
 def is_due(rule: BlockRule, age: int, moved: float) -> bool:
-    """Whether a block is sent again, `age` iterations after it was sent last, its rows having moved by `moved` since.
+    """Whether a block is sent again, `age` iterations after the last time, after its rows moved by `moved`.
 
     >>> [is_due(BlockRule("adaptive", 1.0), age, 0.0) for age in (1, 2, 3)]
     [False, False, True]
@@ -111,19 +116,19 @@ def periods(rule: BlockRule, layers: int, workers: int, seed: int) -> IntArray:
 
 
 def shares(rule: BlockRule, layers: int, workers: int, seed: int) -> FloatArray:
-    """In which share of a training's iterations a block is sent, warm-up included, float64[layers, workers]."""
+    """The share of a training's iterations in which a block is sent, warm-up included, float64[layers, workers]."""
     every = periods(rule, layers, workers, seed)
     later = np.where(every < NEVER, 1.0 / every, 0.0)
     return np.asarray(rule.warmup + (1.0 - rule.warmup) * later, dtype=np.float64)
 
 
 def sent_blocks(rule: BlockRule, layers: int, workers: int, seed: int = 0) -> FloatArray:
-    """How much of each block is sent in each iteration of a cycle that repeats for ever, float64[T, layers, workers].
+    """The share of each block that is sent in each iteration of a repeating cycle, float64[T, layers, workers].
 
-    0 is a block that is not sent, 1 a whole one. Over the cycle every block is sent as often as in a whole training, in
-    the mean and to the row: broadcasts are spread evenly, those of the warm-up among them, and where no cycle of at
-    most `CYCLE` iterations has a whole number of them, each carries a little less than its block. Broadcasts follow
-    one another, so that the mean iteration depends on how many there are, not on which fall together.
+    0 is a block that is not sent, 1 a whole one. Over the cycle every block is sent as often as in a whole training on
+    average. Broadcasts, including those of the warm-up, are spread evenly. If no cycle of at most `CYCLE` iterations
+    has a whole number of them, each carries slightly less than its block. Broadcasts are sequential, so the mean
+    iteration depends on their number, not on which coincide.
     """
     share = shares(rule, layers, workers, seed)
     cycle = _cycle(share)
@@ -135,12 +140,14 @@ def sent_blocks(rule: BlockRule, layers: int, workers: int, seed: int = 0) -> Fl
 
 
 def _broadcasts(share: FloatArray, cycle: int) -> FloatArray:
-    """How often each block is sent in a cycle: whole ones, rounded up."""
+    """The number of broadcasts of each block in a cycle, rounded up."""
     return np.ceil(share * cycle * (1.0 - WHOLE))
 
 
 def _cycle(share: FloatArray) -> int:
-    """The shortest cycle whose broadcasts are hardly more than the share asks for; else that with the fewest more."""
+    """The shortest cycle with hardly more broadcasts than the share requires; otherwise the one with the fewest extra
+    ones.
+    """
     wanted = float(share.sum())
     if not wanted:
         return 1

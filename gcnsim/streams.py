@@ -1,6 +1,6 @@
-"""Named random streams of one seed: every draw says what it is for, so adding a draw never shifts another.
+"""Named random streams of one seed: every draw names its purpose, so adding a draw never changes another.
 
-The same seed and names give the same numbers on every machine and in any number of processes.
+The same seed and names give the same numbers on every machine and for any number of processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def skipped(generator: np.random.Generator, floats: int) -> np.random.Generator:
-    """`generator`, fresh from `stream`, as it is after drawing so many float32 uniforms: two take one step of PCG64.
+    """`generator`, fresh from `stream`, advanced by this many float32 uniforms: two use one step of PCG64.
 
     >>> whole = stream(0, "trace").random(5, dtype=np.float32)
     >>> bool(skipped(stream(0, "trace"), 3).random(dtype=np.float32) == whole[3])

@@ -1,4 +1,4 @@
-"""The door of `python -m runtime.measure`."""
+"""The entry point of `python -m runtime.measure`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The models: layers, the network of them, and where their first weights come from.
+"""The models: layers, their network, and the initial weights.
 
-There is one graph convolution each of GCN and GAT and two of GraphSAGE, as what is learnt and how it turns rows into
-rows. A layer asks for the sum over neighbours through `Neighbours`: which rows come from other workers, and how old
-they are, is not its business.
+There is one graph convolution each for GCN and GAT and two for GraphSAGE. A layer defines its weights and its operation
+on rows. It requests the sum over neighbours through `Neighbours`; the origin and the age of remote rows are hidden from
+it.
 
-First weights are drawn from named streams, so that every worker has the same, or read from a file, as best ones are.
+Initial weights are drawn from named streams, so that all workers have the same, or read from a file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runtime.options import Options
 
 
 class Neighbours(Protocol):
-    """What a layer may ask about the neighbours of this worker's inner nodes, in one iteration and layer."""
+    """The operations on the neighbours of this worker's inner nodes, in one iteration and layer."""
 
     def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
         """(z W^T + b, h'): z = P [h'; rows of others], W and b of `linear`, and the inner rows h' after dropout."""
@@ -53,23 +53,24 @@ class GcnLayer(nn.Module):
         return out
 
     def mapped(self, z: Tensor) -> Tensor:
-        """The learnt map alone."""
+        """The linear layer only."""
         result: Tensor = self.linear(z)
         return result
 
     def message_weight(self) -> Tensor:
-        """W of the rows that neighbours send, [d_out, d_in]."""
+        """W for the rows that neighbours send, [d_out, d_in]."""
         return self.linear.weight
 
 
 class SageLayer(nn.Module):
     """h W_self^T + z W_neigh^T with z the mean over neighbours (GraphSAGE), each with its bias.
 
-    joined: one map of the row [h; z], whose input is complete before training: it has one bias, that of `linear_self`.
+    joined: one product with the row [h; z], whose input is complete before training; it has one bias, that of
+    `linear_self`.
     """
 
     def __init__(self, d_in: int, d_out: int, bias: bool, joined: bool = False) -> None:
-        """Weights of two maps from d_in to d_out values."""
+        """Weights of two linear layers from d_in to d_out values."""
         super().__init__()
         self.linear_self = nn.Linear(d_in, d_out, bias)
         self.linear_neigh = nn.Linear(d_in, d_out, bias and not joined)
@@ -81,21 +82,23 @@ class SageLayer(nn.Module):
         return result
 
     def mapped(self, z: Tensor, own: Tensor) -> Tensor:
-        """The learnt maps alone."""
+        """The linear layers only."""
         result: Tensor = self.linear_self(own) + self.linear_neigh(z)
         return result
 
     def message_weight(self) -> Tensor:
-        """W of the rows that neighbours send, [d_out, d_in]."""
+        """W for the rows that neighbours send, [d_out, d_in]."""
         return self.linear_neigh.weight
 
 
 class PoolLayer(nn.Module):
-    """h W_self^T + z W_neigh^T, each with its bias, with z_i the largest values of ReLU(h_j W_pool^T + b) over the
-    neighbours j of i, each column by itself (GraphSAGE, Equation 3)."""
+    """h W_self^T + z W_neigh^T, each with its bias (GraphSAGE, Equation 3).
+
+    z_i is the largest value of ReLU(h_j W_pool^T + b) over the neighbours j of i, for each column separately.
+    """
 
     def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
-        """Weights of a map from d_in to d_in values and of two from d_in to d_out."""
+        """Weights of a linear layer from d_in to d_in values and of two from d_in to d_out."""
         super().__init__()
         self.linear_pool = nn.Linear(d_in, d_in, bias)
         self.linear_self = nn.Linear(d_in, d_out, bias)
@@ -109,7 +112,7 @@ class PoolLayer(nn.Module):
         return result
 
     def message_weight(self) -> Tensor:
-        """W of the rows that neighbours send, [d_in, d_in]."""
+        """W for the rows that neighbours send, [d_in, d_in]."""
         return self.linear_pool.weight
 
 
@@ -117,7 +120,7 @@ class GatLayer(nn.Module):
     """sum_j alpha_ij g_j with g = h W^T per head (GAT); heads side by side, or averaged in the last layer."""
 
     def __init__(self, d_in: int, d_out: int, bias: bool, heads: int, last: bool) -> None:
-        """Weights; d_out is the width of the result: heads side by side share it, averaged heads each have it."""
+        """Weights; d_out is the width of the result: concatenated heads share it, averaged heads each have it."""
         super().__init__()
         self.heads, self.last = heads, last
         self.width = d_out if last else d_out // heads
@@ -127,7 +130,7 @@ class GatLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
 
     def message_weight(self) -> Tensor:
-        """W of the rows that neighbours send, all heads side by side, [heads width, d_in]."""
+        """W for the rows that neighbours send, all heads concatenated, [heads width, d_in]."""
         return self.linear.weight
 
     def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
@@ -149,18 +152,18 @@ class Boundaries(Protocol):
     """The neighbours of each layer."""
 
     def of(self, layer: int) -> Neighbours:
-        """What layer `layer` may ask."""
+        """The neighbours of `layer`."""
         ...
 
 
 class Network(nn.Module):
-    """`layers` graph convolutions; after all but the last, LayerNorm if asked, then ReLU.
+    """`layers` graph convolutions; after all but the last, LayerNorm if requested, then ReLU.
 
     widths: d_0 (features) ... d_L (classes). Layer l reads rows of width d_l.
     """
 
     def __init__(self, options: Options, features: int, classes: int) -> None:
-        """Layers with weights not yet drawn (`initialise`)."""
+        """Layers with weights that are not initialised yet (`initialise`)."""
         super().__init__()
         depth = options.layers
         self.widths = (features, *[options.hidden] * (depth - 1), classes)
@@ -175,7 +178,7 @@ class Network(nn.Module):
     def forward(
         self, x: Tensor, boundaries: Boundaries, seen: Callable[[int, Tensor, Tensor], Tensor] | None = None
     ) -> Tensor:
-        """Logits [I, classes] of x [I, d_0]; `seen(l, input, output)` may mark what layer l made of its input."""
+        """Logits [I, classes] of x [I, d_0]; `seen(l, input, output)` is called for every layer."""
         h = x
         for index, layer in enumerate(self.layers):
             out: Tensor = layer(h, boundaries.of(index))
@@ -197,7 +200,7 @@ class Network(nn.Module):
         return total.sqrt().float()
 
     def parameters_of(self, layer: int) -> list[nn.Parameter]:
-        """The weights of one layer and of the normalisation behind it."""
+        """The weights of one layer and of its normalisation."""
         own = list(self.layers[layer].parameters())
         return own + (list(self.norms[layer].parameters()) if layer < len(self.norms) else [])
 
@@ -213,10 +216,10 @@ def _layer(options: Options, d_in: int, d_out: int, *, first: bool, last: bool) 
 
 
 def initialise(network: Network, seed: int) -> None:
-    """Draw every weight from its own stream ("weights", name) of `seed`.
+    """Draw every weight from a separate stream ("weights", name) of `seed`.
 
-    Matrices and biases of a map from d_in values: uniform in +-1/sqrt(d_in). Attention vectors: Glorot's uniform range.
-    Normalisation: scale 1, shift 0.
+    Matrices and biases of a linear layer with d_in inputs: uniform in +-1/sqrt(d_in). Attention vectors: Glorot's
+    uniform range. Normalisation: scale 1, shift 0.
     """
     with torch.no_grad():
         for name, weight in network.named_parameters():
@@ -236,7 +239,7 @@ def _bound(network: Network, name: str, weight: Tensor) -> float:
 
 
 def save_weights(path: str | Path, network: Network) -> None:
-    """Write every weight under its name into an .npz archive, atomically; FileError when it cannot be written."""
+    """Write every weight under its name into an .npz archive, atomically; FileError if it cannot be written."""
     arrays = {name: weight.detach().cpu().numpy() for name, weight in network.named_parameters()}
     with atomic_write(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -245,7 +248,7 @@ def save_weights(path: str | Path, network: Network) -> None:
 def load_weights(path: str | Path, network: Network) -> None:
     """Set every weight from an .npz archive of arrays by name.
 
-    Raises FileError when the archive is missing or damaged, lacks a weight, or has another or one of another shape.
+    Raises FileError if the archive is missing or damaged, or if a weight is missing, unknown or of another shape.
     """
     source = Path(path)
     file_start(source)

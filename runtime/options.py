@@ -14,7 +14,7 @@ from gcnsim.knobs import KnobValue
 from gcnsim.partition import BALANCES, NODES
 
 Held: TypeAlias = KnobValue | CacheSize | PerLayer
-"""A knob's value as a method holds it."""
+"""A knob's value in a method."""
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -58,14 +58,14 @@ RULES: Final[Mapping[str, Number]] = MappingProxyType(
         "warmup": Number(True, 0, 10**9),
     }
 )
-"""What options that are numbers may be; of training, micro-benchmarks, emulation and surveys."""
+"""Rules of numeric options: of training, micro-benchmarks, emulation and surveys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """One run. Every value is checked at construction: ScenarioError names the option, the value and the range.
 
-    knobs: those of the method, complete, by name. Paths are as the user wrote them.
+    knobs: all knobs of the method, by name. Paths are as the user wrote them.
     """
 
     method: str = "full-graph"
@@ -126,7 +126,7 @@ class Options:
     quiet: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing."""
+        """Refuse invalid values."""
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
@@ -152,12 +152,12 @@ class Options:
 
     @property
     def pools(self) -> bool:
-        """Whether GraphSAGE takes the largest values of its neighbours in the place of their mean."""
+        """Whether GraphSAGE uses the maximum of its neighbours instead of their mean."""
         return self.sage_aggregator == "pool"
 
     @property
     def gathers(self) -> bool:
-        """Whether a layer reads the rows of its neighbours one by one, not their sum alone."""
+        """Whether a layer reads the rows of its neighbours individually, not only their sum."""
         return self.model == "gat" or self.pools
 
     @property
@@ -167,18 +167,18 @@ class Options:
 
     @property
     def sums_input(self) -> bool:
-        """Whether layer 0's sum over neighbours is made once, before training."""
+        """Whether layer 0's sum over neighbours is computed once, before training."""
         return self.preaggregate or self.knobs.get("preprocess") == "yes"
 
     def asdict(self) -> dict[str, Any]:
-        """All fields as plain JSON values; a cache size and a number for each layer as written (`30%`, `25,10`)."""
+        """All fields as plain JSON values; a cache size and a number for each layer as typed (`30%`, `25,10`)."""
         plain = asdict(self)
         plain["knobs"] = {name: _plain(value) for name, value in self.knobs.items()}
         return plain
 
 
 def _plain(value: Held) -> object:
-    """A knob's value as it is written."""
+    """A knob's value as typed."""
     if isinstance(value, tuple):
         return PerLayerValues(shares=True).write(value)
     return value.describe() if isinstance(value, CacheSize) else value

@@ -1,4 +1,4 @@
-"""The door of `python -m runtime.profile`, the micro-benchmarks."""
+"""The entry point of `python -m runtime.profile`, the micro-benchmarks."""
 
 from __future__ import annotations
 

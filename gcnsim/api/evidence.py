@@ -64,18 +64,18 @@ def validate(
     return payload(judged, calibration, warnings, measured_compute)
 
 
-def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
+def write_validation(folder: str | Path, payload: Mapping[str, Any]) -> None:
     """Write validation.md, .csv and .html into `folder`, which is created if needed. Raises FileError."""
     from gcnsim.report.evidence import write_validation
 
-    write_validation(made(folder), found)
+    write_validation(made(folder), payload)
 
 
-def render_validation(found: Mapping[str, Any]) -> str:
+def render_validation(payload: Mapping[str, Any]) -> str:
     """The text that the command line prints."""
     from gcnsim.report.evidence import render_validation
 
-    return render_validation(found)
+    return render_validation(payload)
 
 
 def reproduce(

@@ -19,13 +19,13 @@ def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> li
 
     notice: called if they are not all of `names` (default: those usually compared).
     """
-    found = resolve_machine(base.cluster).measured
-    if found is None:
+    measured = resolve_machine(base.cluster).measured
+    if measured is None:
         return []
-    usual, known = names or COMPARED, measured_methods(found)
+    usual, known = names or COMPARED, measured_methods(measured)
     shared_names = [name for name in usual if name in known] or list(known)
     if shared_names != list(usual):
-        notice(f"methods: {', '.join(shared_names)}, of which {found.path} has times")
+        notice(f"methods: {', '.join(shared_names)}, of which {measured.path} has times")
     return shared_names
 
 
@@ -33,11 +33,11 @@ def rates_measured(
     names: Sequence[str], base: Scenario, fixed: Collection[str], overrides: Sequence[str]
 ) -> dict[str, list[Any]]:
     """The measured rates of the methods `names`, by knob, for knobs without a given value."""
-    found = resolve_machine(base.cluster).measured
-    if found is None:
+    measured = resolve_machine(base.cluster).measured
+    if measured is None:
         return {}
     fixed = {*fixed, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
-    own = [setting.knobs for setting in found.settings if setting.method in names]
+    own = [setting.knobs for setting in measured.settings if setting.method in names]
     rates = {
         knob: sorted({item[knob] for item in own if item.get(knob) is not None})
         for knob in RATES

@@ -73,28 +73,28 @@ def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
     """
     if given is None:
         return {}
-    found = dict(given) if isinstance(given, Mapping) else read_yaml(given)
+    base = dict(given) if isinstance(given, Mapping) else read_yaml(given)
     where = "scenario" if isinstance(given, Mapping) else given
-    if not isinstance(found, dict):
-        raise ScenarioError(f"{where}: {denied(found)} a scenario; it starts with schema: {SCHEMA}")
-    if found.get("schema") != SCHEMA:
-        raise ScenarioError(f"{where}: {unknown_schema(found)}; write schema: {SCHEMA}")
-    for key, value in found.items():
+    if not isinstance(base, dict):
+        raise ScenarioError(f"{where}: {denied(base)} a scenario; it starts with schema: {SCHEMA}")
+    if base.get("schema") != SCHEMA:
+        raise ScenarioError(f"{where}: {unknown_schema(base)}; write schema: {SCHEMA}")
+    for key, value in base.items():
         if key not in ("schema", "name", "faults") and not isinstance(value, dict):
             raise ScenarioError(f"{where}: {key}: {denied(value)} a section")
-    return {key: dict(value) if isinstance(value, dict) else value for key, value in found.items()}
+    return {key: dict(value) if isinstance(value, dict) else value for key, value in base.items()}
 
 
 def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The scenario `base`, whose fields the options (by section and field) replace."""
-    found = {**base}
+    merged = {**base}
     for section, fields in options.items():
         own = dict(base.get(section, {}))
         for key in fields:
             for name in _with(section, key, fields[key]):
                 own.pop(name, None)
-        found[section] = {**own, **fields}
-    return found
+        merged[section] = {**own, **fields}
+    return merged
 
 
 def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def what_if(question: WhatIf) -> Answer:
     book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
     max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
-    found = _what_if(
+    answer = _what_if(
         base,
         grid,
         question.say,
@@ -174,7 +174,7 @@ def what_if(question: WhatIf) -> Answer:
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
         question.note,
     )
-    return Answer(found.result, found.studies, grid, found.base, _requested_method(found.chosen))
+    return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))
 
 
 def settings(**options: Any) -> list[Scenario]:

@@ -132,10 +132,10 @@ def recommend(recommendation: Recommend) -> Recommended:
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
-    found = _recommend(
+    recommended = _recommend(
         base, question, recommendation.processes or cores(), own, recommendation.say, recommendation.note
     )
-    return Recommended(found.advice, found.chosen)
+    return Recommended(recommended.advice, recommended.chosen)
 
 
 def _scenario(question: Recommend, graph: str | Path | Graph | None) -> Scenario:
@@ -168,10 +168,10 @@ def _goal(question: Recommend, book: PriceBook) -> Goal:
 
 
 def _most_cost(text: str | None, book: PriceBook) -> float | None:
-    found = None if text is None else amount_in(text, "--max-cost", book.exchange, per_hour=False)
-    if found is not None and found <= 0:
+    amount = None if text is None else amount_in(text, "--max-cost", book.exchange, per_hour=False)
+    if amount is not None and amount <= 0:
         raise ScenarioError(f"--max-cost: {text!r} is not allowed; an amount above 0")
-    return found
+    return amount
 
 
 def _methods(question: Recommend) -> list[str]:

@@ -31,10 +31,10 @@ from gcnsim.simulation import Result, answering, balanced_parts, refuse_undrawn,
 from gcnsim.uncertainty import refuse_unused_figures
 
 
-def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
+def write_json(path: str | Path, document: Mapping[str, Any]) -> None:
     """Write plain data as JSON. Raises FileError."""
     with atomic_write(Path(path), text=True) as file:
-        file.write(json.dumps(dict(found), indent=2, allow_nan=False) + "\n")
+        file.write(json.dumps(dict(document), indent=2, allow_nan=False) + "\n")
 
 
 def made(folder: str | Path) -> Path:

@@ -53,12 +53,12 @@ def _alone(question: Question) -> Iterator[dict[str, Any]]:
 
 def sweep_warnings(question: Question) -> tuple[str, ...]:
     """Warnings about impossibly high rates, for the base and for each value of each axis."""
-    settings, found = Settings(question.base), []
+    settings, warnings = Settings(question.base), []
     for values in _alone(question):
         # What contradicts the base alone may stand with other values: points say so.
         with suppress(GcnsimError):
-            found.append(settings.scenario(values))
-    return tuple(dict.fromkeys(rate_warnings(found)))
+            warnings.append(settings.scenario(values))
+    return tuple(dict.fromkeys(rate_warnings(warnings)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,12 +134,12 @@ class Sweep:
             raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, columns)}")
         points = self.to_arrow().to_pylist() if records is None else records
         done = [dict(point) for point in points if point["state"] == DONE and keeps(point)]
-        found = [item for item in done if item[by] is not None]
-        if done and not found:
+        candidates = [item for item in done if item[by] is not None]
+        if done and not candidates:
             raise ScenarioError(f"--by: {by} is empty in every answered point; allowed: a column that has values")
-        found.sort(key=lambda item: item[by], reverse=descending)
-        found.sort(key=lambda entry: entry["fits"] is False)
-        return found[:count]
+        candidates.sort(key=lambda item: item[by], reverse=descending)
+        candidates.sort(key=lambda entry: entry["fits"] is False)
+        return candidates[:count]
 
     def point(self, index: int) -> dict[str, Any]:
         """One point with all its columns. Raises ScenarioError if it does not exist or is not finished."""
@@ -228,12 +228,12 @@ def ask(
     fields = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
     if interval is not None:
         fields["interval"] = interval
-    found = read_question(fields, overrides, axes)
+    parsed = read_question(fields, overrides, axes)
     if prices is None or not prices.asked:
-        return found
-    if found.prices.asked:
+        return parsed
+    if parsed.prices.asked:
         raise ScenarioError("prices: the question chooses prices of its own; allowed: these, or those that are given")
-    return replace(found, prices=prices)
+    return replace(parsed, prices=prices)
 
 
 def plan_sweep(question: Question, limit: int | None = None) -> Plan:

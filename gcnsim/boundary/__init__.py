@@ -1,4 +1,4 @@
-"""The exchange between workers as counts: of one run, or drawn from a boundary profile without a graph."""
+"""The exchange between workers as counts: of one run, or sampled from a boundary profile without a graph."""
 
 from gcnsim.boundary.bins import MANY_PARTS, fade_to_one
 from gcnsim.boundary.counts import (

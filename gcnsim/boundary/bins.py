@@ -1,14 +1,14 @@
-"""Cells of a worker's boundary nodes with similar inclusion probability and degree, as a stored profile keeps them.
+"""Cells of a worker's boundary nodes with similar inclusion probability and degree, as in a stored profile.
 
 A node is described by its effective cross edges at rate epsilon, log(1 - inclusion) / log(1 - epsilon). Under uniform
 sampling this is the number of its cross edges at every rate. Under other rules it is close to that number and changes
 slowly with the rate. A few rates are therefore enough: between them its logarithm is interpolated.
 
 The module also computes the expected access of a graph, and draws counts with the mean and spread of a recorded trace.
-Nodes of a worker are needed independently of one another, since edges are drawn independently. The rows of a pair of
-workers are therefore a sum of independent draws. Its mean is mu = sum p, its variance mu - sum p^2. A binomial number
-of n = mu^2 / sum p^2 draws at mu / n has the same mean and variance. Given the rows, the hits among them are drawn with
-their conditional mean and variance.
+Nodes of a worker are needed independently of one another, because edges are sampled independently. The rows of a pair
+of workers are therefore a sum of independent draws. Its mean is mu = sum p, its variance mu - sum p^2. A binomial
+number of n = mu^2 / sum p^2 draws at mu / n has the same mean and variance. Given the rows, the hits among them are
+drawn with their conditional mean and variance.
 """
 
 from __future__ import annotations
@@ -27,26 +27,29 @@ RATES: Final = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9)
 """The rates at which the inclusion of every cell is stored."""
 
 MANY_PARTS: Final = 128
-"""Above so many parts, what is kept and drawn of every pair of them is coarser: there are a million at 1,024."""
+"""Above this number of parts, the data per pair of parts are coarser: 1,024 parts have a million pairs."""
 
 MOST_CELLS: Final = 480
-"""Cells per worker and sampler; fewer where the number of pairs would make a file too large."""
+"""Cells per worker and sampler; fewer if the number of pairs would make a file too large."""
 
 _BUDGET: Final = 250_000
-"""Bytes of a sampler's cells that a file is kept near."""
+"""The target size in bytes of a sampler's cells in a file."""
 
 _DEGREES: Final = 12
-"""Cells of like inclusion that differ in degree."""
+"""Cells of similar inclusion that differ in degree."""
 
 _GROUPS: Final = 4
 """The fewest groups by inclusion."""
 
 _TOWARDS_TOP: Final = 1.4
-"""Groups by inclusion grow towards the least with this power of their place, since caches hold nodes of the most. Found
-by trial, on four real graphs, between 1.3 and 1.8."""
+"""Groups by inclusion shrink towards the highest inclusion with this power, because caches hold nodes with high
+inclusion.
+
+Chosen by trial on four real graphs, between 1.3 and 1.8.
+"""
 
 _MOST: Final = 1.0 - 1e-12
-"""An inclusion that stands for certainty where its logarithm is taken."""
+"""An inclusion that replaces certainty before taking logarithms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,10 @@ class Bins:
     """The cells of all workers under one sampler.
 
     nodes: int64[P, P, K], int32 above `MANY_PARTS`: boundary nodes of n owned by m in cell k of n. cross_edges:
-    float64[P, K], mean over a cell.
-    degree, degree_spread: float64[P, K], mean and standard deviation of the logarithm of degree + 1.
-    effective: float64[P, K, R]: effective cross edges at `RATES`, the geometric mean over a cell.
-    tilt: float64[P, P, R]: factor on them with which the expected rows of a pair are its own.
-    inner_kept, boundary_kept: float64[P, R]: share of n's inner and cross entries that a graph keeps.
+    float64[P, K], mean over a cell. degree, degree_spread: float64[P, K], mean and standard deviation of the logarithm
+    of degree + 1. effective: float64[P, K, R]: effective cross edges at `RATES`, the geometric mean over a cell. tilt:
+    float64[P, P, R]: factor on them that gives the expected rows of a pair. inner_kept, boundary_kept: float64[P, R]:
+    share of n's inner and cross entries that a graph keeps.
     """
 
     nodes: IntArray
@@ -72,21 +74,21 @@ class Bins:
 
 
 def node_type(parts: int) -> type[np.int64 | np.int32]:
-    """What holds the nodes of cells of so many parts: of 1,024 there are 50 million cells."""
+    """The integer type for the nodes of cells; 1,024 parts have 50 million cells."""
     return np.int64 if parts <= MANY_PARTS else np.int32
 
 
 def cells_per_worker(parts: int) -> int:
-    """K for so many parts: at least one group of cells, at most `MOST_CELLS`."""
+    """K for this number of parts: at least one group of cells, at most `MOST_CELLS`."""
     room = _BUDGET // (4 * parts * parts + 4 * (len(RATES) + 3) * parts)
     return min(MOST_CELLS, max(_DEGREES * _GROUPS, room // _DEGREES * _DEGREES))
 
 
 def cell_of_nodes(inclusion: FloatArray, degree: AnyArray, cells: int) -> IntArray:
-    """The cell of every boundary node, int64[B]: groups by inclusion, each in cells by degree.
+    """The cell of every boundary node, int64[B]: groups by inclusion, each split into cells by degree.
 
-    inclusion: float64[R, B] at `RATES`; groups go by the mean logarithm of the effective cross edges, and nodes that
-    tie in it, as those of one cross edge do, are of one group, which has more cells by degree for it.
+    inclusion: float64[R, B] at `RATES`. Groups use the mean logarithm of the effective cross edges. Nodes with equal
+    values, e.g. with one cross edge each, form one group with more cells by degree.
     """
     nodes = degree.size
     value = np.log(np.maximum(effective_edges(inclusion, RATES), 1e-9)).mean(axis=0).astype(np.float32)
@@ -98,7 +100,7 @@ def cell_of_nodes(inclusion: FloatArray, degree: AnyArray, cells: int) -> IntArr
     order = np.lexsort((degree, group))
     size = np.bincount(group, minlength=start.size)
     place = np.arange(nodes) - np.repeat(np.cumsum(size) - size, size)
-    # Groups without nodes lend their cells to the next one that has some.
+    # Groups without nodes give their cells to the next group with nodes.
     first = np.searchsorted(start, start)[group[order]]
     width = (group[order] - first + 1) * _DEGREES
     cell = np.empty(nodes, np.int64)
@@ -124,8 +126,8 @@ def cell_means(values: AnyArray, cell: IntArray, cells: int) -> FloatArray:
 def typical_edges(inclusion: FloatArray, cell: IntArray, cells: int) -> FloatArray:
     """The geometric mean of effective cross edges over each cell, float64[R, K]; 0 for a cell without nodes.
 
-    inclusion: float64[R, B] at `RATES`. The inclusion of that mean is the middle of the cell's: of nodes needed almost
-    surely the mean inclusion is that of the few which are not, and would rank the cell with them.
+    inclusion: float64[R, B] at `RATES`. The inclusion of that mean is typical of the cell. The mean inclusion of almost
+    certain nodes would depend on the few others, and would rank the cell with them.
     """
     logarithm = _log(effective_edges(inclusion, RATES))
     held = np.bincount(cell, minlength=cells) > 0
@@ -158,7 +160,7 @@ def inclusion_at(cells: Bins, epsilon: float) -> FloatArray:
 
 
 def reweighted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
-    """The chances of `inclusion_at` for every owner, float64[P, P, K]."""
+    """The probabilities of `inclusion_at` for every owner, float64[P, P, K]."""
     if epsilon == 1.0:
         return np.ones(cells.nodes.shape)
     tilt = np.exp(interpolated(epsilon, cells.tilt, _log))
@@ -166,7 +168,7 @@ def reweighted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray
 
 
 def reweight_factor(nodes: IntArray, chance: FloatArray, rows: FloatArray) -> FloatArray:
-    """The factor on log(1 - chance) with which `nodes`, int64[P, K], need `rows`, float64[P], by bisection."""
+    """The factor on log(1 - chance) for which `nodes`, int64[P, K], need `rows`, float64[P], by bisection."""
     log_missed = np.log1p(-np.minimum(chance, _MOST))
     tilt, held = np.ones(rows.size), np.flatnonzero(nodes.any(axis=1))
     nodes, rows = nodes[held], rows[held]
@@ -198,33 +200,33 @@ def kept_fractions(cells: Bins, epsilon: float) -> tuple[FloatArray, FloatArray]
 
 
 def fade_to_one(epsilon: float) -> float:
-    """How much of a deviation at the largest stored rate is left at a larger one: 1 up to that rate, 0 at 1.
+    """The remaining part of a deviation at the largest stored rate at a larger one: 1 up to that rate, 0 at 1.
 
-    2 d / (d + d0), d = 1 - epsilon, d0 that of the largest stored rate. Of the share of cross entries that `vr` keeps
-    less than uniform sampling does, 0.62 to 0.71 are left at rate 0.95 and 0.17 to 0.23 at 0.99 on three real graphs
-    (four METIS parts); this gives 0.67 and 0.18.
+    2 d / (d + d0), d = 1 - epsilon, d0 that of the largest stored rate. `vr` keeps a smaller share of cross entries
+    than uniform sampling. Of that difference, 0.62 to 0.71 remain at rate 0.95 and 0.17 to 0.23 at 0.99 on three real
+    graphs (four METIS parts); this formula gives 0.67 and 0.18.
     """
     dropped, last = 1.0 - epsilon, 1.0 - RATES[-1]
     return min(1.0, 2.0 * dropped / (dropped + last))
 
 
 def _ends(groups: int) -> FloatArray:
-    """Where each group but the last ends, as a share of the nodes: the nearer to the top, the smaller."""
+    """The end of each group but the last, as a share of the nodes; groups near the top are smaller."""
     left = 1.0 - np.arange(1, groups) / groups
     return np.asarray(1.0 - left**_TOWARDS_TOP)
 
 
 _FEW = 25.0
-"""Rows on either side of a cache below which hits are drawn row by row."""
+"""If a cache boundary has fewer rows than this on either side, hits are drawn row by row."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAccess:
-    """What a graph asks in expectation, float64[P, P] of n and owner m, and float64[P].
+    """The expected requests of a graph, float64[P, P] by n and owner m, and float64[P].
 
-    rows, hits: mean rows, and those of them that the cache holds. rows_squares, hits_squares: sums of squared
-    probabilities, which the variances lack to the means. held: nodes of m that n's cache holds. cached_rows: int64[P].
-    inner_edges, boundary_edges: float64[P], mean entries kept.
+    rows, hits: mean rows, and mean rows found in the cache. rows_squares, hits_squares: sums of squared probabilities,
+    the difference between mean and variance. held: nodes of m in n's cache. cached_rows: int64[P]. inner_edges,
+    boundary_edges: float64[P], mean entries kept.
     """
 
     rows: FloatArray
@@ -238,7 +240,7 @@ class ExpectedAccess:
 
 
 class Sizes(Protocol):
-    """The sizes of P workers, as every profile knows them."""
+    """The sizes of P workers, common to all profiles."""
 
     @property
     def pairs(self) -> IntArray:
@@ -252,18 +254,17 @@ class Sizes(Protocol):
 
     @property
     def inner_entries(self) -> IntArray:
-        """Stored entries that end inside, int64[P]."""
+        """Stored entries to nodes of the same part, int64[P]."""
         ...
 
     @property
     def boundary_entries(self) -> IntArray:
-        """Stored entries that end outside, int64[P]."""
+        """Stored entries to nodes of other parts, int64[P]."""
         ...
 
 
 def drawn(mean: ExpectedAccess, sizes: Sizes, iterations: int, seed: int) -> AccessCounts:
-    """Counts of `iterations` graphs. Rows and edges depend on the seed and on what is needed in the mean, not on the
-    cache."""
+    """Counts of `iterations` graphs. Rows and edges depend on the seed and the mean rows, not on the cache."""
     pairs = sizes.pairs
     parts = len(pairs)
     rows, hits = (np.zeros((iterations, parts, parts), np.int64) for _ in range(2))
@@ -293,7 +294,9 @@ def drawn(mean: ExpectedAccess, sizes: Sizes, iterations: int, seed: int) -> Acc
 
 
 def _turns(parts: int, iterations: int) -> Iterator[tuple[slice, tuple[int, ...]]]:
-    """The graphs that are drawn together, and what their streams are named besides: of many parts each by itself."""
+    """The groups of graphs that are drawn together, and the suffix of their streams; with many parts one graph at a
+    time.
+    """
     if parts <= MANY_PARTS:
         yield slice(0, iterations), ()
         return
@@ -302,7 +305,7 @@ def _turns(parts: int, iterations: int) -> Iterator[tuple[slice, tuple[int, ...]
 
 
 def _equal_draws(mean: ExpectedAccess, pairs: IntArray) -> tuple[IntArray, FloatArray]:
-    """Number and chance of the equal draws whose sum has the mean and the variance of the rows."""
+    """Number and probability of equal draws whose sum has the mean and the variance of the rows."""
     count = np.minimum(np.ceil(mean.rows**2 / np.maximum(mean.rows_squares, 1e-300) - 1e-9), pairs)
     return count.astype(np.int64), np.clip(mean.rows / np.maximum(count, 1.0), 0.0, 1.0)
 
@@ -314,7 +317,7 @@ def _scattered(mean: FloatArray, entries: IntArray, generator: np.random.Generat
 
 
 def _hits(pairs: IntArray, mean: ExpectedAccess, rows: IntArray, generator: np.random.Generator) -> IntArray:
-    """Hits among `rows`, int64[T, P, P]: at most the cached nodes, and no fewer than the others leave over."""
+    """Hits among `rows`, int64[T, P, P], limited by the cached nodes and by the uncached ones."""
     held_spread = np.maximum(mean.hits - mean.hits_squares, 0.0)
     spread = np.maximum(mean.rows - mean.rows_squares, 1e-12)
     lean = np.where(spread > 1e-9, held_spread / spread, 0.0)
@@ -330,7 +333,7 @@ def _hits(pairs: IntArray, mean: ExpectedAccess, rows: IntArray, generator: np.r
         share = np.clip(mean.hits / np.maximum(mean.rows, 1e-300), 0.0, 1.0)
         one_by_one = generator.binomial(rows, share)
     else:
-        # Of many parts a pair has few rows, and of these the cached are often all that a cache holds of an owner.
+        # With many parts a pair has few rows, and the cached ones are often all that a cache holds of an owner.
         above = np.clip(centre - least, 0.0, most - least)
         count = np.minimum(np.ceil(above**2 / np.maximum(above - deviation**2, 1e-12) - 1e-9), most - least)
         share = np.clip(above / np.maximum(count, 1.0), 0.0, 1.0)

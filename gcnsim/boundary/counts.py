@@ -1,7 +1,7 @@
-"""Counts that a simulation needs of an access trace: rows needed by each pair of workers, and edges kept.
+"""The counts of an access trace that a simulation needs: rows needed by each pair of workers, and edges kept.
 
-`BatchCounts` holds the counts of the mini-batches that each worker trains. `BoundaryProfile` holds how many cross edges
-boundary nodes have, which is enough to draw access counts without the graph.
+`BatchCounts` holds the counts of the mini-batches that each worker trains. `BoundaryProfile` holds the number of cross
+edges of boundary nodes, which is enough to sample access counts without the graph.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gcnsim.sampling import Batch
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Per iteration t (0..T-1; a mini-batch on every worker, one model update) and worker n.
+    """Counts per iteration t (0..T-1; a mini-batch on every worker, one model update) and worker n.
 
-    levels: int64[T, P, L + 1]; rows that layer l reads, the last of them the batch's own. entries: int64[T, P, L];
-    entries that layer l sums over, self-loops not counted. looked: int64[T, P]; entries that drawing looked at.
-    wanted: int64[T, P, P]; input rows of n stored by m, cached ones included. hits: int64[T, P, P]; how many of them
-    n's cache holds. cached, stored: int64[P]; rows in the cache, and rows that the worker's batches may ask for.
-    per_epoch: iterations in which every training node is trained once.
+    levels: int64[T, P, L + 1]; rows that layer l reads, the last of them the batch itself. entries: int64[T, P, L];
+    entries that layer l sums over, without self-loops. looked: int64[T, P]; entries that sampling read. wanted:
+    int64[T, P, P]; input rows of n stored by m, including cached ones. hits: int64[T, P, P]; how many of them are in
+    n's cache. cached, stored: int64[P]; rows in the cache, and rows that the worker's batches may request. per_epoch:
+    iterations in which every training node is trained once.
     """
 
     levels: IntArray
@@ -43,7 +43,7 @@ class BatchCounts:
         return int(self.levels.shape[0])
 
     def repeated(self, times: int) -> BatchCounts:
-        """The same batches over again, `times` times in all."""
+        """The same batches, repeated `times` times."""
         names = ("levels", "entries", "looked", "wanted", "hits")
         more: dict[str, Any] = {name: frozen(np.concatenate([getattr(self, name)] * times)) for name in names}
         return replace(self, **more)
@@ -56,9 +56,12 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Where input rows are. owner: int32[N], the worker that stores each node's row; None: each its own copy of all.
-    cached: per worker bool[N], rows that its GPU holds; empty without a cache. stored: int64[P], rows that a
-    worker's batches may ask for."""
+    """The place of input rows. owner: int32[N], the worker that stores each node's row; None: each worker has a copy of
+    all.
+
+    cached: per worker bool[N], rows in GPU memory; empty without a cache. stored: int64[P], rows that a worker's
+    batches may request.
+    """
 
     owner: Int32Array | None
     cached: tuple[BoolArray, ...]
@@ -66,7 +69,7 @@ class Store:
 
 
 def count_batches(batches: Sequence[Sequence[Batch]], store: Store, per_epoch: int) -> BatchCounts:
-    """The counts of real batches. drawn[t][n]: that of worker n in iteration t."""
+    """The counts of sampled batches. drawn[t][n]: the batch of worker n in iteration t."""
     return batch_counts(
         [[batch.levels[0] for batch in row] for row in batches],
         np.array([[[level.size for level in one.levels] for one in row] for row in batches], np.int64),
@@ -85,7 +88,7 @@ def batch_counts(
     store: Store,
     per_epoch: int,
 ) -> BatchCounts:
-    """The counts of batches whose sizes are known. read[t][n]: nodes whose input rows worker n reads in iteration t."""
+    """The counts of batches with known sizes. read[t][n]: nodes whose input rows worker n reads in iteration t."""
     shape = (len(read), len(read[0]))
     wanted, hits = np.zeros((*shape, shape[1]), np.int64), np.zeros((*shape, shape[1]), np.int64)
     for t, batches in enumerate(read):
@@ -144,7 +147,7 @@ class AccessCounts:
         return int(self.rows.shape[1])
 
     def repeated(self, times: int) -> AccessCounts:
-        """The same graphs over again, `times` times in all."""
+        """The same graphs, repeated `times` times."""
         if times == 1:
             return self
         names = ("rows", "hits", "inner_edges", "boundary_edges")
@@ -153,7 +156,7 @@ class AccessCounts:
         return replace(self, batches=batches, **more)
 
     def placed(self, order: IntArray) -> AccessCounts:
-        """The same graphs, worker n with what was worker order[n]'s. Of exchanges by layer alone (no `batches`)."""
+        """The same graphs with worker order[n]'s data on worker n. Only for exchanges per layer (no `batches`)."""
         if self.batches is not None:
             raise ValueError("mini-batches have no parts to place")
         by_worker = ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows")
@@ -163,7 +166,7 @@ class AccessCounts:
 
     @property
     def hit_rate(self) -> float:
-        """Share of layer-0 boundary rows that the cache answered, over all graphs and workers; 0 without any row."""
+        """Share of layer-0 boundary rows found in the cache, over all graphs and workers; 0 without any row."""
         if self.batches is not None:
             return self.batches.hit_rate
         requested = int(self.rows.sum())
@@ -171,7 +174,7 @@ class AccessCounts:
 
     @property
     def cache_fraction(self) -> float:
-        """Share of all boundary rows that the caches hold; 0 without a boundary."""
+        """Share of all boundary rows that are in the caches; 0 without a boundary."""
         if self.batches is not None:
             return int(self.batches.cached.sum()) / max(1, int(self.batches.stored.sum()))
         boundary = int(self.boundary_nodes.sum())
@@ -183,9 +186,9 @@ class BoundaryProfile:
     """Boundary nodes of worker n owned by m, counted by their number of cross edges (neighbours among n's inner nodes).
 
     cross_edges: int64[K], ascending, >= 1: the classes. of_worker: the boundary nodes of one worker by owner and class,
-    int64[P, K] (0 for the worker itself); made when it is asked for, since those of 1,024 workers are half a gigabyte.
-    pairs: int64[P, P]: the same without classes. inner_nodes, inner_entries, boundary_entries: int64[P]: nodes of n,
-    and stored entries of its rows that end inside and outside; boundary_entries[n] is the sum over m and k of
+    int64[P, K] (0 for the worker itself); computed on demand, because 1,024 workers need half a gigabyte. pairs:
+    int64[P, P]: the same without classes. inner_nodes, inner_entries, boundary_entries: int64[P]: nodes of n, and
+    stored entries of its rows to nodes of the same and of other parts; boundary_entries[n] is the sum over m and k of
     of_worker(n)[m, k] cross_edges[k].
     """
 
@@ -203,7 +206,7 @@ class BoundaryProfile:
 
     @property
     def nodes(self) -> IntArray:
-        """Boundary nodes of worker n owned by m, by class, int64[P, P, K]: of few workers only."""
+        """Boundary nodes of worker n owned by m, by class, int64[P, P, K]; only for few workers."""
         return np.stack([self.of_worker(rank) for rank in range(self.parts)])
 
     @property
@@ -219,7 +222,7 @@ class BoundaryProfile:
 
     @property
     def cross_fraction(self) -> float:
-        """Share of all stored entries that end in another partition; 0 without entries."""
+        """Share of all stored entries that lead to another partition; 0 without entries."""
         total = int(self.entries.sum())
         return int(self.boundary_entries.sum()) / total if total else 0.0
 
@@ -246,14 +249,16 @@ def profile_of(parts: Sequence[Part]) -> BoundaryProfile:
 
 
 def class_inclusion(profile: BoundaryProfile, epsilon: float) -> FloatArray:
-    """The chance that a node of each class is needed when every edge is kept at rate `epsilon`: 1 - (1 - epsilon)^m."""
+    """The probability that a node of each class is needed when every edge is kept at rate `epsilon`: 1 - (1 -
+    epsilon)^m.
+    """
     with np.errstate(divide="ignore"):
         chance: FloatArray = -np.expm1(profile.cross_edges * np.log1p(-np.float64(epsilon)))
     return chance
 
 
 def expected_rows(profile: BoundaryProfile, epsilon: float) -> FloatArray:
-    """Boundary rows of n owned by m that a graph drawn at the uniform rate needs in expectation, float64[P, P]."""
+    """The expected boundary rows of n owned by m in a graph sampled at the uniform rate, float64[P, P]."""
     chance = class_inclusion(profile, epsilon)
     return np.stack([profile.of_worker(rank) @ chance for rank in range(profile.parts)])
 

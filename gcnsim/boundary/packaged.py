@@ -1,6 +1,6 @@
-"""Boundary profiles that ship with the package, and interpolation between their numbers of parts.
+"""Bundled boundary profiles, and interpolation between their numbers of parts.
 
-A graph has an outline instead of a profile if it is too large to draw, or if only its sizes are known.
+A graph has an outline instead of a profile if it is too large to generate, or if only its sizes are known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gcnsim.graph.generate import SizeOnlyDataset
 
 MOST_PARTS: Final = 1024
-"""The most parts that an outline by sizes speaks of."""
+"""The most parts that an outline by sizes supports."""
 
 ASSUMED: Final = (
     "boundary nodes per inner node by the mean degree and the nodes, as in METIS parts of other graphs, as uneven as "
@@ -32,8 +32,8 @@ ASSUMED: Final = (
 
 
 def outline_of(facts: DatasetFacts) -> SizeOnlyDataset | None:
-    """The outline of a dataset: its own, or by its sizes; None of one with a surrogate, or a published boundary."""
-    # The generators are imported for these few datasets only: most answers have no need of them.
+    """The outline of a dataset: a bundled one, or one by its sizes; None for a surrogate or a published boundary."""
+    # The generators are imported for these few datasets only, because most answers do not need them.
     from gcnsim.graph.generate import outline, outlines, surrogates
 
     if facts.name in outlines():
@@ -42,12 +42,12 @@ def outline_of(facts: DatasetFacts) -> SizeOnlyDataset | None:
 
 
 def outline_named(name: str) -> SizeOnlyDataset | None:
-    """`outline_of` the dataset `name`; None where there is no such dataset."""
+    """`outline_of` the dataset `name`; None for an unknown dataset."""
     return outline_of(dataset(name)) if name in datasets() else None
 
 
 def by_sizes(facts: DatasetFacts) -> SizeOnlyDataset:
-    """The outline of a graph of which nothing but sizes is known."""
+    """The outline of a graph with only known sizes."""
     from gcnsim.graph.generate import Bordering, SizeOnlyDataset, outline, outlines
 
     low, likely, high = assumed_ratio(facts.nodes, facts.entries, ANCHOR, facts.kind)
@@ -68,18 +68,18 @@ def by_sizes(facts: DatasetFacts) -> SizeOnlyDataset:
 
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "profiles"
-"""Where they lie: DATASET-PARTS.profile."""
+"""The folder of profiles: DATASET-PARTS.profile."""
 
 _WORST = 0.9
-"""An error is carried into answers up to this size: more would leave nothing at the low end."""
+"""An error is applied up to this size; a larger one would leave nothing at the low end."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterpolationError:
-    """Relative errors of a profile that stands for another, without sign.
+    """Relative errors of a profile that replaces another, without sign.
 
-    boundary: of the mean worker's boundary nodes. largest: of the largest worker's. cross_entries: of the entries that
-    cross. rows: of those needed at rate 0.1 under `vr`.
+    boundary: of the mean worker's boundary nodes. largest: of the largest worker's. cross_entries: of the crossing
+    entries. rows: of the rows needed at rate 0.1 under `vr`.
     """
 
     boundary: float
@@ -90,9 +90,10 @@ class InterpolationError:
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """Between which shipped numbers of parts a profile lies; the larger of the errors that are made in their place.
+    """The bundled numbers of parts around a profile, and the larger of the errors when they are interpolated
+    themselves.
 
-    missed is None where both are the last shipped on their side: nothing stands for those.
+    missed is None if both are the outermost bundled ones, which cannot be interpolated.
     """
 
     low: int
@@ -102,16 +103,16 @@ class Interpolation:
 
 @cache
 def bundled_parts(dataset: str) -> tuple[int, ...]:
-    """The numbers of parts at which `dataset` has a shipped profile, ascending."""
+    """The numbers of parts at which `dataset` has a bundled profile, ascending."""
     names = (path.stem.removeprefix(f"{dataset}-") for path in FOLDER.glob(f"{dataset}-*.profile"))
     return tuple(sorted(int(name) for name in names if name.isdecimal()))
 
 
 @cache
 def bundled_profile(dataset: str, parts: int) -> StoredProfile:
-    """The shipped profile of `dataset` at `parts`. Raises ScenarioError when there is none, FileError for a bad one.
+    """The bundled profile of `dataset` at `parts`. Raises ScenarioError if there is none, FileError for a bad one.
 
-    Bad is also one of another dataset or number of parts than its name says.
+    A profile of another dataset or number of parts than its name is also bad.
     """
     known = bundled_parts(dataset)
     if parts not in known:
@@ -125,18 +126,18 @@ def bundled_profile(dataset: str, parts: int) -> StoredProfile:
 
 
 def profiled_parts(dataset: str) -> range:
-    """The numbers of parts at which `profile_at` answers: from the least to the most shipped or outlined, or none."""
+    """The numbers of parts that `profile_at` supports: from the least to the most bundled or outlined, or none."""
     known = bundled_parts(dataset) or _outlined_parts(dataset)
     return range(known[0], known[-1] + 1) if known else range(0)
 
 
 @cache
 def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
-    """The profile of `dataset` at `parts`, and a note on where it comes from.
+    """The profile of `dataset` at `parts`, and a note on its origin.
 
-    Between shipped numbers of parts the means and the largest workers follow a power law through the two neighbours,
-    the shape is that of the nearer one, and the note states the error. Of a dataset that has an outline it is made
-    from that. Raises ScenarioError outside `profiled_parts`.
+    Between bundled numbers of parts, the means and the largest workers follow a power law through the two neighbours;
+    the shape is that of the nearer one, and the note states the error. A dataset with an outline uses that. Raises
+    ScenarioError outside `profiled_parts`.
     """
     known = bundled_parts(dataset)
     answered = profiled_parts(dataset)
@@ -157,8 +158,8 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
 def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredProfile:
     """The profile with the least, likely or most (0, 1, 2) boundary nodes and cross edges.
 
-    Publications leave the cross edges per boundary node open, of an outline the boundary too; an interpolated profile
-    may also miss its boundary and entries by what it misses where a shipped one is left out. Raises as `profile_at`.
+    Publications leave the cross edges per boundary node open, and for an outline the boundary too. An interpolated
+    profile adds the error of its neighbours when they are interpolated themselves. Raises as `profile_at`.
     """
     if not bundled_parts(dataset) and parts in profiled_parts(dataset):
         profile = _outlined(dataset, parts, boundary)
@@ -171,7 +172,7 @@ def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredPr
 
 
 def profile_without(dataset: str, parts: int) -> StoredProfile | None:
-    """What stands for the shipped profile at `parts` where it is left out; None for the first and the last."""
+    """The interpolated replacement of the bundled profile at `parts`; None for the first and the last."""
     known = bundled_parts(dataset)
     if parts in (known[0], known[-1]):
         return None
@@ -180,7 +181,7 @@ def profile_without(dataset: str, parts: int) -> StoredProfile | None:
 
 @cache
 def left_out_error(dataset: str, parts: int) -> InterpolationError | None:
-    """What its neighbours miss in place of the shipped profile at `parts`; None for the first and the last."""
+    """The error of interpolating the bundled profile at `parts`; None for the first and the last."""
     blind = profile_without(dataset, parts)
     if blind is None:
         return None
@@ -190,7 +191,7 @@ def left_out_error(dataset: str, parts: int) -> InterpolationError | None:
 
 @cache
 def interpolation(dataset: str, parts: int) -> Interpolation | None:
-    """Between what the profile at `parts` is interpolated; None where it is shipped or made from an outline."""
+    """The neighbours of the profile at `parts`; None if it is bundled or made from an outline."""
     known = bundled_parts(dataset)
     if not known or parts in known or not known[0] < parts < known[-1]:
         return None
@@ -201,7 +202,7 @@ def interpolation(dataset: str, parts: int) -> Interpolation | None:
 
 
 def _counts(profile: StoredProfile) -> tuple[float, float, float, float]:
-    """What `InterpolationError` compares."""
+    """The counts that `InterpolationError` compares."""
     access = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
     boundary = profile.boundary_nodes
     crossing = float(profile.boundary_entries.sum())
@@ -219,7 +220,7 @@ def _stated(missed: InterpolationError | None) -> str:
 
 
 def _neighbours(known: tuple[int, ...], parts: int) -> tuple[int, int]:
-    """The shipped numbers next below and above `parts`."""
+    """The bundled numbers next below and above `parts`."""
     return max(count for count in known if count < parts), min(count for count in known if count > parts)
 
 
@@ -232,7 +233,7 @@ def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfil
     ends = [bundled_profile(dataset, count) for count in (low, high)]
     nearer = ends[0] if parts * parts < low * high else ends[1]
     profile = rescaled_profile(nearer, parts, _means(dataset, low, high, parts))
-    # All that is open at either neighbour is open between them.
+    # The uncertainty of either neighbour applies between them.
     least = min(end.cross_edges_mean * end.origin.cross_range[0] for end in ends) / profile.cross_edges_mean
     most = max(end.cross_edges_mean * end.origin.cross_range[1] for end in ends) / profile.cross_edges_mean
     residuals = {**(ends[0].origin.residuals or {}), **(ends[1].origin.residuals or {})}
@@ -250,7 +251,7 @@ def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfil
 
 
 def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cross: int) -> StoredProfile:
-    """The interpolated profile with as many boundary nodes and cross entries as its error allows, at either end."""
+    """The interpolated profile at either end of the error of its boundary nodes and cross entries."""
     found = interpolation(dataset, parts)
     if found is None or found.missed is None or (boundary, cross) == (1, 1):
         return likely
@@ -263,7 +264,7 @@ def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cros
 
 
 def _outlined_parts(dataset: str) -> tuple[int, ...]:
-    """The numbers of parts of the dataset's outline, none where it has no outline."""
+    """The numbers of parts of the dataset's outline, empty without an outline."""
     outline = outline_named(dataset)
     return () if outline is None else outline.parts
 

@@ -12,7 +12,7 @@ from gcnsim.boundary.stored import StoredProfile
 from gcnsim.ids import FloatArray, IntArray, frozen
 
 MOST_CROSSING = 0.95
-"""At most this share of a worker's entries crosses when their number is changed."""
+"""The largest share of a worker's entries that may cross after a change."""
 
 _STEEPEST = 20.0
 """The highest power that makes workers more uneven."""
@@ -90,7 +90,7 @@ def rescaled_profile(profile: StoredProfile, parts: int, means: BoundaryMeans) -
 
 
 def with_counts(profile: StoredProfile, counts: Mapping[str, IntArray]) -> StoredProfile:
-    """The profile with these counts of its workers, by `COUNTS`, int64[P] each: as many workers, of the same shape."""
+    """The profile with these counts per worker, by `COUNTS`, int64[P] each; workers and shape stay the same."""
     whole = np.arange(profile.parts)
     inner, entries = counts["inner_nodes"], counts["entries"]
     pairs = _pairs(profile.pairs, whole, counts["boundary_nodes"].astype(np.float64), inner)
@@ -98,7 +98,7 @@ def with_counts(profile: StoredProfile, counts: Mapping[str, IntArray]) -> Store
 
 
 def with_senders(profile: StoredProfile, largest: float) -> StoredProfile:
-    """The profile of 4 workers or more of which the one that sends most sends `largest` times the mean.
+    """The profile of at least 4 workers, changed so that the largest sender sends `largest` times the mean.
 
     Every worker keeps its boundary, and owners their order; pairs are fitted to both sums in turn.
     """
@@ -116,7 +116,9 @@ def with_senders(profile: StoredProfile, largest: float) -> StoredProfile:
 
 
 def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
-    """The profile with `factor` times the cross edges per boundary node, at least one each; entries stay as many."""
+    """The profile with `factor` times the cross edges per boundary node, at least one each; the number of entries
+    stays.
+    """
     if factor == 1.0:
         return profile
     factors = np.full(profile.parts, factor)
@@ -143,8 +145,9 @@ def _with_cells(
     inner: IntArray,
     entries: IntArray,
 ) -> StoredProfile:
-    """The workers at `source_cells` with these pairs, inner nodes and entries, and cross entries as near as cells
-    allow."""
+    """The workers at `source_cells` with these pairs, inner nodes and entries, and cross entries as close as cells
+    allow.
+    """
     cells = {name: _assign_owners(cell, source_cells, pairs, crossing) for name, cell in profile.cells.items()}
     first = next(iter(cells.values()))
     boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
@@ -164,9 +167,9 @@ def _with_cells(
 
 
 def _inner_kept(profile: StoredProfile, cells: Bins, source_cells: IntArray, crossing: FloatArray) -> FloatArray:
-    """Shares of inner entries that a graph keeps, float64[P, R], with which it keeps as many of all as before.
+    """Shares of inner entries that a graph keeps, float64[P, R], such that the total of kept entries stays the same.
 
-    crossing: share of each worker's entries that cross now, float64[P]; of these as large a share is kept as before.
+    crossing: the new share of crossing entries of each worker, float64[P]; the kept share of these stays the same.
     """
     before = (profile.boundary_entries / np.maximum(profile.entries, 1))[source_cells, None]
     inner, boundary = cells.inner_kept[source_cells], cells.boundary_kept[source_cells]
@@ -180,7 +183,7 @@ def _figures(means: BoundaryMeans) -> tuple[float, ...]:
 
 
 def _places(profile: StoredProfile, parts: int) -> IntArray:
-    """Which worker of `profile` stands for each of `parts`, int64[P]: evenly by rank of boundary nodes."""
+    """The worker of `profile` that represents each of `parts`, int64[P]: evenly spaced by rank of boundary nodes."""
     falling = np.argsort(-profile.boundary_nodes, kind="stable")
     rank = np.rint(np.linspace(0.0, profile.parts - 1.0, parts)).astype(np.int64)
     return np.sort(falling[rank])
@@ -198,7 +201,7 @@ def _uneven(values: IntArray, largest: float) -> FloatArray:
 
 
 def _within(values: FloatArray, most: FloatArray) -> FloatArray:
-    """`values` with none above `most`: what is over goes to the others along the last axis, as they have room."""
+    """`values` limited to `most`; the excess goes to the others along the last axis, as far as they have capacity."""
     capped = np.minimum(values, most)
     room = most - capped
     over = (values - capped).sum(axis=-1, keepdims=True)
@@ -206,7 +209,7 @@ def _within(values: FloatArray, most: FloatArray) -> FloatArray:
 
 
 def _pairs(pairs: IntArray, source_cells: IntArray, boundary: FloatArray, inner: IntArray) -> IntArray:
-    """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, dealt to owners as `pairs` deals at its place."""
+    """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, distributed in the ratios of `pairs`."""
     dealt = pairs[np.ix_(source_cells, source_cells)].astype(np.float64)
     same = source_cells[:, None] == source_cells[None, :]
     mean = pairs.sum(axis=1) / max(1, len(pairs) - 1)
@@ -240,8 +243,7 @@ def _to_sum(values: FloatArray, total: int) -> IntArray:
 
 
 def _assign_owners(cells: Bins, source_cells: IntArray, pairs: IntArray, crossing: FloatArray) -> Bins:
-    """The cells of the workers at `source_cells`, with `pairs` boundary nodes, and as many cross edges as `crossing`
-    asks."""
+    """The cells of the workers at `source_cells`, with `pairs` boundary nodes and `crossing` cross edges."""
     chosen = {
         name: frozen(getattr(cells, name)[source_cells])
         for name in ("cross_edges", "degree", "degree_spread", "effective", "inner_kept", "boundary_kept")

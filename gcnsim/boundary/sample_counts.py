@@ -1,8 +1,8 @@
-"""Access counts without a graph to sample: drawn from a boundary profile, or around the means of a stored one.
+"""Access counts without a graph: sampled from a boundary profile, or around the means of a stored one.
 
-A static cache holds the nodes of a stored profile's cells that `gcnsim.caching` ranks first, cell by cell. Ties matter.
-A cache that ends among nodes of equal degree takes those of the lower ranks' workers, whose boundary indices come
-first. On small graphs that decides which pair of workers sends the most.
+A static cache holds the nodes of a stored profile's cells that `gcnsim.caching` ranks first, cell by cell. Ties matter:
+a cache that ends among nodes of equal degree takes those of lower ranks, whose boundary indices come first. On small
+graphs that decides which pair of workers sends most.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def draw_counts(
 ) -> AccessCounts:
     """Counts of `iterations` graphs: needed nodes per class are Binomial(nodes, 1 - (1 - epsilon)^m).
 
-    Rows are exact for `full` and `uniform`. For `vr` with unit norms this is a first-order rule, every edge at rate
-    epsilon. Measured against the true rule on METIS parts of four real graphs (4 to 8 parts, epsilon 0.1 and 0.01) it
-    gives 0.78 to 1.05 times the rows and 1.05 to 1.16 times the boundary edges: true rates fall with a node's number
-    of cross edges (roughly as its power -0.12 to -0.30), so few-edged nodes are needed more often than epsilon says.
-    Edges kept by needed nodes have the exact mean and are never fewer than the nodes. Rows and edges depend on the
-    seed only, not on the cache. Above `MANY_PARTS` parts the classes of a pair are drawn as one number of the same mean
-    and variance (`gcnsim.boundary.bins`). Raises ScenarioError for an unknown sampler or policy, or epsilon outside
-    (0, 1].
+    Rows are exact for `full` and `uniform`. For `vr` with unit norms this is a first-order rule: every edge at rate
+    epsilon. Compared with the exact rule on METIS parts of four real graphs (4 to 8 parts, epsilon 0.1 and 0.01), it
+    gives 0.78 to 1.05 times the rows and 1.05 to 1.16 times the boundary edges. The reason is that true rates fall with
+    a node's number of cross edges (roughly as its power -0.12 to -0.30), so nodes with few edges are needed more often
+    than epsilon implies. Edges kept by needed nodes have the exact mean and are never fewer than the nodes. Rows and
+    edges depend on the seed only, not on the cache. Above `MANY_PARTS` parts the classes of a pair are drawn as one
+    number of the same mean and variance (`gcnsim.boundary.bins`). Raises ScenarioError for an unknown sampler or
+    policy, or epsilon outside (0, 1].
     """
     rate = 1.0 if sampling_rule(sampler).name == "full" else checked_rate(epsilon)
     rule = cache_policy(policy).name
@@ -57,7 +57,7 @@ def draw_counts(
     inner, boundary = (np.zeros((iterations, parts), np.int64) for _ in range(2))
     chance, extra = class_inclusion(profile, rate), _extra_rate(profile, rate)
     each, of_class = chance[cells.kind], cells.owner // parts * classes + cells.kind
-    # Elsewhere nothing is hit, and nothing is drawn to find that out.
+    # Without cached nodes there are no hits, and no random numbers are drawn.
     near = np.flatnonzero((cells.cached > 0) | (cells.nodes >= 2 * _REJECTS)) if cached.any() else None
     for t in range(iterations):
         generator = stream(seed, "profile", t)
@@ -87,9 +87,10 @@ _REJECTS = 10
 
 
 class _Cells(NamedTuple):
-    """What a profile has nodes of, int64[C] each, by worker, owner and class: most classes of a pair have none.
+    """The non-empty classes of a profile, int64[C] each, by worker, owner and class; most classes of a pair are empty.
 
-    owner: n P + m of worker n and owner m. kind: the class. nodes, cached: nodes, and those of them in n's cache.
+    owner: n P + m of worker n and owner m. kind: the class. nodes, cached: nodes, and how many of them are in n's
+    cache.
     """
 
     owner: IntArray
@@ -106,7 +107,7 @@ def _cells(profile: BoundaryProfile, cached: IntArray) -> _Cells:
 
 
 def _hits(nodes: IntArray, cached: IntArray, needed: IntArray, generator: np.random.Generator) -> IntArray:
-    """How many of the `needed` of some nodes are cached ones, int64[C]."""
+    """How many of the `needed` nodes are cached, int64[C]."""
     others = nodes - cached
     hits = np.where(others == 0, needed, 0)
     chosen = np.flatnonzero(_drawn_from(cached, others, needed))
@@ -115,10 +116,10 @@ def _hits(nodes: IntArray, cached: IntArray, needed: IntArray, generator: np.ran
 
 
 def _drawn_from(good: IntArray, bad: IntArray, sample: IntArray) -> BoolArray:
-    """Where NumPy's hypergeometric distribution takes numbers of its generator.
+    """Whether NumPy's hypergeometric distribution uses its random generator.
 
-    None for samples of nothing, and of one kind alone only where it draws by rejection, of samples of ten or more that
-    leave ten or more.
+    It does not for empty samples. For nodes of one kind only, it does so if it draws by rejection: for samples of at
+    least ten that leave at least ten.
     """
     many = (sample >= _REJECTS) & (sample <= good + bad - _REJECTS)
     return np.asarray((sample > 0) & (many | ((good > 0) & (bad > 0))))
@@ -127,9 +128,9 @@ def _drawn_from(good: IntArray, bad: IntArray, sample: IntArray) -> BoolArray:
 def node_counts(profile: BoundaryProfile | StoredProfile, rate: float) -> AccessCounts:
     """Counts of one graph of all inner entries and a share `rate` of every pair's boundary nodes (BNS-GCN).
 
-    Means, rounded: rate times the boundary nodes and rate times the entries that cross. Draws differ by less than a
-    node for each pair, and in entries by what nodes differ in. Nothing is cached. Raises ScenarioError for a rate
-    outside [0, 1].
+    Means, rounded: rate times the boundary nodes and rate times the crossing entries. Samples differ by less than a
+    node for each pair, and in entries by the variation between nodes. Nothing is cached. Raises ScenarioError for a
+    rate outside [0, 1].
     """
     share = checked_share(rate)
     rows = np.rint(share * profile.pairs).astype(np.int64)[None]
@@ -148,8 +149,9 @@ def node_counts(profile: BoundaryProfile | StoredProfile, rate: float) -> Access
 def cached_nodes(profile: BoundaryProfile, cache: CacheSize, policy: str, feature_width: int, seed: int) -> IntArray:
     """Cached boundary nodes per worker, owner and class, int64[P, P, K].
 
-    `inclusion` takes the classes with most cross edges first, the last one shared among owners by their numbers;
-    `degree` is taken to rank alike, since a profile holds no degrees; `random` draws from the stream ("cache", rank).
+    `inclusion` takes the classes with most cross edges first, and splits the last one among owners in proportion.
+    `degree` is assumed to rank the same, because a profile has no degrees. `random` draws from the stream ("cache",
+    rank).
     """
     rule = cache_policy(policy).name
     cached = np.zeros((profile.parts, profile.parts, profile.cross_edges.size), np.int64)
@@ -167,7 +169,7 @@ def cached_nodes(profile: BoundaryProfile, cache: CacheSize, policy: str, featur
 
 
 def _expected(profile: BoundaryProfile, rate: float, cache: CacheSize, rule: str, feature_width: int) -> ExpectedAccess:
-    """What a graph asks in the mean; a random cache holds its share of every class."""
+    """The mean requests of a graph; a random cache holds its share of every class."""
     chance, parts = class_inclusion(profile, rate), profile.parts
     size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
     rows, rows_squares, hits, hits_squares, held = np.zeros((5, parts, parts))
@@ -194,14 +196,14 @@ def _largest_classes(nodes: IntArray, size: int) -> IntArray:
     total = nodes.sum(axis=0)
     above = np.cumsum(total[::-1])[::-1] - total
     taken = np.clip(size - above, 0, total)
-    # Cumulative rounding over the owners shares a class in proportion and keeps its sum.
+    # Cumulative rounding over the owners splits a class in proportion and keeps its sum.
     cumulative = np.cumsum(nodes, axis=0) * taken // np.maximum(total, 1)
     shared: IntArray = np.diff(cumulative, axis=0, prepend=0)
     return shared
 
 
 def _extra_rate(profile: BoundaryProfile, rate: float) -> FloatArray:
-    """The rate at which a needed node keeps each of its m - 1 other edges: its mean m p / (1 - (1 - p)^m) in all."""
+    """The rate at which a needed node keeps each of its m - 1 other edges: its mean total is m p / (1 - (1 - p)^m)."""
     m = profile.cross_edges
     mean = m * rate / class_inclusion(profile, rate)
     extra: FloatArray = np.clip((mean - 1.0) / np.maximum(m - 1, 1), 0.0, 1.0)
@@ -209,15 +211,15 @@ def _extra_rate(profile: BoundaryProfile, rate: float) -> FloatArray:
 
 
 _BLOCK: Final = 1 << 21
-"""Cells of workers and owners that are looked at at a time: some 100 MB."""
+"""Cells of workers and owners that are processed at a time: about 100 MB."""
 
 
 def expected_access(
     profile: StoredProfile, *, sampler: str, epsilon: float, cache: CacheSize, policy: str, feature_width: int
 ) -> ExpectedAccess:
-    """The expectation of one graph drawn by `sampler` at `epsilon` (`full`: every edge), with every cache filled once.
+    """The expected requests of one graph sampled by `sampler` at `epsilon` (`full`: every edge), with static caches.
 
-    Raises ScenarioError for a sampler the profile does not hold, an unknown policy, or epsilon outside (0, 1].
+    Raises ScenarioError for a sampler that the profile lacks, an unknown policy, or epsilon outside (0, 1].
     """
     rate = 1.0 if sampler == "full" else checked_rate(epsilon)
     name = "vr" if sampler == "full" else sampler
@@ -257,8 +259,8 @@ def draw_access(
 ) -> AccessCounts:
     """Counts of `iterations` graphs. Rows and edges depend on the seed only, not on the cache.
 
-    Cells of the `random` policy hold their share of the cache, as a random choice does in the mean. Raises as
-    `expected_access` does.
+    Cells of the `random` policy hold their share of the cache, the mean of a random choice. Raises as `expected_access`
+    does.
     """
     mean = expected_access(
         profile, sampler=sampler, epsilon=epsilon, cache=cache, policy=policy, feature_width=feature_width
@@ -272,7 +274,7 @@ def _of_workers(cells: Bins, workers: slice) -> Bins:
 
 
 def _requested(cells: Bins, rate: float, policy: str, size: IntArray) -> tuple[FloatArray, ...]:
-    """Of some workers: rows and hits in the mean, each with its squares, and what caches of `size` rows hold."""
+    """For some workers, mean rows and hits, each with its squares, and the contents of caches of `size` rows."""
     ranked = inclusion_at(cells, rate)
     chance = reweighted(cells, ranked, rate)
     cached = cached_in_cells(cells, ranked, policy, size)
@@ -283,7 +285,7 @@ def _requested(cells: Bins, rate: float, policy: str, size: IntArray) -> tuple[F
 
 
 def cached_in_cells(cells: Bins, chance: FloatArray, policy: str, size: IntArray) -> FloatArray:
-    """Cached nodes by worker, owner and cell, float64[P, P, K], of caches of `size` rows, int64[P].
+    """Cached nodes by worker, owner and cell, float64[P, P, K], for caches of `size` rows, int64[P].
 
     chance: inclusion of every cell, float64[P, K]. Raises ScenarioError for an unknown policy.
     """
@@ -294,7 +296,7 @@ def cached_in_cells(cells: Bins, chance: FloatArray, policy: str, size: IntArray
         if rows and rule == "random":
             cached[rank] = nodes * (rows / nodes.sum())
         elif rows:
-            # Traces hold inclusion as float32, so that what is needed almost surely ties there and goes by degree.
+            # Traces store inclusion as float32, so almost certain nodes tie there and are ranked by degree.
             rank_by = np.zeros(chance[rank].shape) if rule == "degree" else chance[rank].astype(np.float32)
             cached[rank] = _first(nodes, rank_by, cells.degree[rank], cells.degree_spread[rank], rows)
     return cached

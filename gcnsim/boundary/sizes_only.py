@@ -1,20 +1,23 @@
-"""Boundary profile of a graph without a partition, from its known sizes and an assumed boundary of its parts.
+"""The boundary profile of a graph without a partition, from its known sizes and an assumed boundary of its parts.
 
 A `SizeOnlyDataset` gives the ratio of boundary to inner nodes at one number of parts, with the imbalance of another
-graph's parts. The laws of `gcnsim.workload.cuts` give how that ratio grows and how many entries cross. Everything else
-is as even as possible:
+graph's parts. The laws of `gcnsim.workload.cuts` give the growth of that ratio and the crossing entries. Everything
+else is as even as possible:
+
 - parts are equal, and all other workers own equal shares of the boundary nodes;
-- cross edges are lognormal, and degrees rank as cross edges do;
-- every edge is kept at the rate itself, under `vr` too (the figures below say how far rows are from that rule's).
+
+- cross edges are lognormal, and degrees rank like cross edges;
+
+- every edge is kept at the given rate, under `vr` too (the figures below give the error of rows).
 
 Published partition tables give the boundary nodes of a worker, but not the cross edges of each. Those decide how many
 nodes are needed at any rate below 1. Two assumptions of the caller replace them: the cross fraction (share of stored
 entries that cross partitions) and the dispersion (standard deviation of log m). `likely_cross_fraction` derives a
 default and its range from METIS parts of other graphs.
 
-Expected rows were compared with real ones at epsilon 0.5, 0.1 and 0.01. The graphs were four real ones at 4, 6 and 8
-parts. With a graph's own cross fraction and fitted dispersion (1.0 to 1.5) they are within 5 %. With dispersion 1.3 for
-all graphs they are within -9 % and +16 %.
+Expected rows were compared with real ones at epsilon 0.5, 0.1 and 0.01, on four real graphs at 4, 6 and 8 parts. With a
+graph's true cross fraction and fitted dispersion (1.0 to 1.5) they are within 5 %. With dispersion 1.3 for all graphs
+they are within -9 % and +16 %.
 """
 
 from __future__ import annotations
@@ -37,16 +40,18 @@ if TYPE_CHECKING:
     from gcnsim.graph.generate import SizeOnlyDataset
 
 _SLOTS = 16
-"""Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""
+"""Turns of the owner with the least weight in a round of distribution, so weights are accurate to a sixteenth of the
+least.
+"""
 
 CLASSES = 64
-"""At most this many classes of cross edges, log-spaced."""
+"""The most classes of cross edges, log-spaced."""
 
 _TOP = 256
-"""The largest class, in multiples of the mean; the largest seen on the graphs above is 200."""
+"""The largest class, in multiples of the mean; the largest observed on the graphs above is 200."""
 
 _KEPT = 128
-"""Up to so many workers, what is dealt to each is kept: 8 MB; beyond, it is dealt anew whenever it is asked for."""
+"""Up to this many workers, the distribution to each is cached (8 MB); beyond, it is recomputed on demand."""
 
 
 def likely_cross_fraction(inner_nodes: float, boundary_nodes: float) -> tuple[float, float, float]:
@@ -65,10 +70,10 @@ def published_profile(
     """The profile of workers with these inner nodes, boundary nodes and stored entries, int64[P] each.
 
     cross_fraction: share of every worker's entries that cross. dispersion: standard deviation of the log of the cross
-    edges per boundary node, before they are rounded to classes. The mean is kept up to the rounding to whole nodes.
-    owners: float64[P, P], weights by which a worker's boundary nodes belong to the others; None: equal.
+    edges per boundary node, before rounding to classes. The mean is kept up to the rounding to whole nodes. owners:
+    float64[P, P], weights with which a worker's boundary nodes belong to the others; None: equal.
 
-    Raises ScenarioError when a boundary node would have fewer than one cross edge in the mean, or more than there are
+    Raises ScenarioError if a boundary node would have fewer than one cross edge on average, or more than there are
     inner nodes.
     """
     mean = cross_fraction * entries / np.maximum(boundary_nodes, 1)
@@ -117,9 +122,9 @@ def _check(mean: FloatArray, inner_nodes: IntArray, boundary_nodes: IntArray, cr
 
 
 def classes_of(mean: float, most: float, classes: int = CLASSES) -> IntArray:
-    """Classes of cross edges for boundary nodes that have `mean` of them, int64[K]: log-spaced, none above `most`.
+    """Classes of cross edges for boundary nodes that have `mean` of them, int64[K]: log-spaced, at most `most`.
 
-    classes: K is at most so many.
+    classes: the largest K.
     """
     top = min(most, max(2.0, _TOP * mean))
     return np.unique(np.rint(np.geomspace(1.0, max(top, 1.0), classes)).astype(np.int64))
@@ -144,7 +149,7 @@ def lognormal_shares(classes: IntArray, mean: float, dispersion: float) -> Float
 def distribute(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     """Whole nodes per owner and class, int64[owners, K].
 
-    Rounded cumulatively, so that the tail keeps its weight, then dealt out in turn, so that every owner has the same
+    Rounded cumulatively, so that the tail keeps its weight. Then distributed in turn, so that every owner has the same
     distribution and a number of nodes in proportion to its weight.
     """
     ends = np.rint(cumulative * nodes).astype(np.int64)
@@ -159,7 +164,7 @@ def distribute(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntAr
 
 
 def _allocated(order: IntArray, rest: IntArray, owners: int) -> IntArray:
-    """How often each owner is among the first `rest` of `order`, int64[owners, K], for every class at once."""
+    """How often each owner is among the first `rest` of `order`, int64[owners, K], for all classes."""
     by_size = np.argsort(rest, kind="stable")
     beyond = np.searchsorted(rest[by_size], np.arange(order.size), side="right")
     each = np.bincount(order * (rest.size + 1) + beyond, minlength=owners * (rest.size + 1))
@@ -172,14 +177,17 @@ DISPERSION: Final = 1.3
 """Standard deviation of the log of the cross edges per boundary node: the middle of four real graphs' METIS parts."""
 
 FEWER_CLASSES: Final = 17
-"""Classes of cross edges beyond `FAR` parts: with them rows needed at rates of 0.01 to 0.3 are off by 0.5 %, hits by
-0.9 %, and those of 1,024 parts are 67 MB instead of half a gigabyte."""
+"""Classes of cross edges beyond `FAR` parts.
+
+With them, rows needed at rates of 0.01 to 0.3 are off by 0.5 % and hits by 0.9 %, and 1,024 parts need 67 MB instead of
+half a gigabyte.
+"""
 
 
 def mean_ratio(facts: SizeOnlyDataset, parts: int, end: int = 1) -> float:
     """Boundary over inner nodes of the mean of `parts` parts, low, likely or high (0, 1, 2).
 
-    A growth that publications tell holds up to `FAR` parts, the most of any published run; beyond, it is open too.
+    A published growth holds up to `FAR` parts, the most of any published run; beyond, it is assumed too.
     """
     known, degree = facts.boundary, facts.entries / facts.nodes
     if known.growth is None:
@@ -187,12 +195,16 @@ def mean_ratio(facts: SizeOnlyDataset, parts: int, end: int = 1) -> float:
     else:
         by, since = (parts / known.parts) ** known.growth, max(known.parts, min(parts, FAR))
     found = (known.low, known.likely, known.high)[end] * by * open_growth(since, parts)[end]
-    # Every part that a node borders on takes a neighbour of its own, and there are no more nodes than all others.
+    # Every part that a node borders on has a neighbour of it, and there are no more boundary nodes than nodes
+    # elsewhere.
     return float(min(found, degree, parts - 1.0))
 
 
 def size_only_profile(facts: SizeOnlyDataset, parts: int, end: int = 1) -> StoredProfile:
-    """The profile of `facts` at `parts` equal parts, 2 or more; end: of its boundary, low, likely or high (0, 1, 2)."""
+    """The profile of `facts` at `parts` equal parts, at least 2.
+
+    end: of its boundary, low, likely or high (0, 1, 2).
+    """
     inner, entries = _equal(facts.nodes, parts), _equal(facts.entries, parts)
     ratio = mean_ratio(facts, parts, end)
     ratios = ratio * np.array(facts.boundary.uneven(parts))
@@ -206,7 +218,7 @@ def size_only_profile(facts: SizeOnlyDataset, parts: int, end: int = 1) -> Store
     crossing = np.minimum(
         (cells.nodes.sum(axis=1) @ classes).astype(np.int64), (MOST_CROSSING * entries).astype(np.int64)
     )
-    # No more than all entries cross at the high end either.
+    # At the high end, too, no more than all entries cross.
     most_by = max(1.0, min(shares.high / shares.likely, MOST_CROSSING * facts.entries / max(1, int(crossing.sum()))))
     return StoredProfile(
         origin=ProfileOrigin(
@@ -230,7 +242,7 @@ def _equal(total: int, parts: int) -> IntArray:
 
 
 def _pairs(classes: IntArray, means: FloatArray, boundary: IntArray) -> AnyArray:
-    """Boundary nodes of n owned by m, by class, int64[P, P, K]: every other part owns as many of each.
+    """Boundary nodes of n owned by m, by class, int64[P, P, K]: every other part owns the same number of each.
 
     means: of cross edges, by part.
     """
@@ -243,7 +255,7 @@ def _pairs(classes: IntArray, means: FloatArray, boundary: IntArray) -> AnyArray
 
 
 def _cells(classes: IntArray, nodes: AnyArray) -> Bins:
-    """A cell per class; a node of m cross edges is needed with the chance 1 - (1 - rate)^m."""
+    """One cell per class; a node of m cross edges is needed with probability 1 - (1 - rate)^m."""
     parts, count = len(nodes), classes.size
 
     def of_all(values: FloatArray) -> FloatArray:

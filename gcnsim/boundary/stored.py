@@ -1,7 +1,7 @@
 """The stored boundary profile: a partition's boundary nodes by owner, inclusion, cross edges and degree, in cells.
 
-It suffices to draw access counts of the samplers `uniform` and `vr` without the graph, at any rate and for any static
-cache. Its file is version 1 of kind `profile`, with a checksum per section (see `gcnsim.io.container`).
+It is enough to sample access counts of the samplers `uniform` and `vr` without the graph, at any rate and for any
+static cache. Its file is version 1 of kind `profile`, with a checksum per section (see `gcnsim.io.container`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gcnsim.sampling import inclusion
 from gcnsim.sampling import sampler as sampling_rule
 
 SAMPLERS: Final = ("uniform", "vr")
-"""The samplers whose inclusion a stored profile holds; with all norms 1."""
+"""The samplers whose inclusion a stored profile has; with all norms 1."""
 
 SIZES: Final = ("inner_nodes", "inner_entries", "boundary_entries")
 """The counts of every worker in a stored profile, in addition to its cells."""
@@ -43,12 +43,12 @@ SIZES: Final = ("inner_nodes", "inner_entries", "boundary_entries")
 
 @dataclass(frozen=True, slots=True)
 class ProfileOrigin:
-    """Where a profile comes from.
+    """The origin of a profile.
 
-    source: `graph`, or `surrogate` for a drawn graph that stands in for the dataset `name`. surrogate_seed, model: how
-    it was drawn, None for a graph. scale: share of the dataset's nodes that the partitioned graph had; counts are
-    scaled back. residuals: surrogate over published mean boundary nodes, minus 1, by published number of parts.
-    cross_range: factors (low, high) on the cross edges per boundary node that what is published leaves open.
+    source: `graph`, or `surrogate` for a random graph that replaces the dataset `name`. surrogate_seed, model: how it
+    was generated, None for a graph. scale: share of the dataset's nodes in the partitioned graph; counts are scaled
+    back. residuals: surrogate over published mean boundary nodes, minus 1, by published number of parts. cross_range:
+    factors (low, high) on the cross edges per boundary node, for the range that publications allow.
     """
 
     source: str
@@ -65,7 +65,9 @@ class ProfileOrigin:
 
 @dataclass(frozen=True, slots=True)
 class StoredProfile:
-    """Workers' sizes, int64[P] each: inner nodes, stored entries that end inside and outside; cells by sampler."""
+    """Workers' sizes, int64[P] each: inner nodes, stored entries to nodes of the same and of other parts; cells by
+    sampler.
+    """
 
     origin: ProfileOrigin
     inner_nodes: IntArray
@@ -97,7 +99,7 @@ class StoredProfile:
 
     @property
     def cross_edges_mean(self) -> float:
-        """Cross edges of a boundary node in the mean over all workers; 0 without a boundary."""
+        """The mean cross edges of a boundary node over all workers; 0 without a boundary."""
         return float(self.boundary_entries.sum() / max(1, int(self.boundary_nodes.sum())))
 
 
@@ -126,7 +128,7 @@ def stored_profile(parts: Sequence[Part], owners: Partitioning, *, processes: in
 
 
 def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
-    """The profile of a graph of a share `scale` of the nodes, with all counts over `scale` and degrees as they are."""
+    """The profile of a graph from one with a share `scale` of its nodes: counts over `scale`, degrees unchanged."""
     if scale == 1.0:
         return profile
     cells = {
@@ -134,7 +136,7 @@ def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
         for name, cell in profile.cells.items()
     }
     sizes = {name: np.rint(getattr(profile, name) / scale).astype(np.int64) for name in SIZES}
-    # Pairs are rounded one by one: where nodes have one cross edge each, all of them may have fewer than there are.
+    # Pairs are rounded one by one; if nodes have one cross edge each, there may be fewer cross edges than nodes.
     boundary = next(iter(cells.values())).nodes.sum(axis=(1, 2), dtype=np.int64)
     sizes["boundary_entries"] = np.maximum(sizes["boundary_entries"], boundary)
     return replace(
@@ -146,7 +148,7 @@ def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
 
 
 def _scaled_cells(nodes: IntArray, scale: float) -> IntArray:
-    """`nodes` int64[P, P, K] over `scale`, rounded cumulatively: a pair has as many under every sampler."""
+    """`nodes` int64[P, P, K] over `scale`, rounded cumulatively; a pair has the same number under every sampler."""
     ends = np.rint(np.cumsum(nodes, axis=2, dtype=np.int64) / scale).astype(np.int64)
     return np.diff(ends, axis=2, prepend=0)
 
@@ -198,7 +200,7 @@ def _joined(workers: Sequence[Bins]) -> Bins:
 KIND: Final = "profile"
 VERSION: Final = 1
 SOURCES: Final = ("graph", "surrogate", "interpolated", "outline")
-"""What a profile may come from."""
+"""The possible origins of a profile."""
 
 _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
     "source": (str,),
@@ -215,7 +217,7 @@ _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def write_profile(path: str | Path, profile: StoredProfile) -> str:
-    """Write `profile` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
+    """Write `profile` to `path` atomically; return its content hash. Raises FileError if it cannot be written."""
     arrays: dict[str, AnyArray] = {name: getattr(profile, name) for name in SIZES}
     for sampler, cells in profile.cells.items():
         for field in fields(Bins):
@@ -226,9 +228,9 @@ def write_profile(path: str | Path, profile: StoredProfile) -> str:
 
 
 def read_profile(path: str | Path) -> StoredProfile:
-    """The profile at `path`, its sections consistent with one another.
+    """Read the profile at `path` and check that its sections are consistent.
 
-    Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
+    Raises FileError if the file is missing, truncated, altered, of another kind, or inconsistent.
     """
     stored = read_sections(path, kind=KIND, version=VERSION)
     parts = stored.meta.get("parts")
@@ -248,7 +250,7 @@ def read_profile(path: str | Path) -> StoredProfile:
 
 
 def is_profile(path: str | Path) -> bool:
-    """Whether the file at `path` says that it is a profile; what is none, or not there, is not."""
+    """Whether the file at `path` exists and is a profile."""
     try:
         return kind_of(path) == KIND
     except FileError:
@@ -288,7 +290,7 @@ def _section(
 
 
 def _check(path: str | Path, profile: StoredProfile) -> None:
-    """Raises FileError where the sections contradict one another."""
+    """Raise FileError if the sections contradict one another."""
     for sampler, cells in profile.cells.items():
         pairs = cells.nodes.sum(axis=2)
         if not np.array_equal(pairs, profile.pairs):

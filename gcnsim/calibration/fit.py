@@ -1,4 +1,4 @@
-"""A calibration record from measurements and runs."""
+"""Build a calibration record from measurements and runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gcnsim.runs.recorded_run import (
 
 AGAIN: Final = "measure again, with more sizes or on a quieter machine"
 QUIET: Final = 0.05
-"""By how much runs of one configuration differ at most, on machines that nothing else slows down."""
+"""The most by which runs of one configuration differ on an otherwise idle machine."""
 
 Progress = Callable[[str], None]
 
@@ -97,7 +97,7 @@ def calibrate(
 def _inputs(
     measured: Measurements, device: str, runs: Sequence[str | Path], measured_compute: Sequence[str | Path]
 ) -> tuple[list[MeasuredCompute], list[RecordedRun]]:
-    """The measured files and the runs. Raises FileError and ScenarioError for those that cannot be fitted to."""
+    """The measured files and the runs. Raises FileError and ScenarioError for unusable ones."""
     if measured_compute and not runs:
         raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
     if (measured.links_only or device == CORE) and runs and not measured_compute:
@@ -115,7 +115,7 @@ def _inputs(
 
 
 def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequence[MeasuredCompute]) -> None:
-    """Raise ScenarioError for a run of another machine or device, and for one with the trace of another."""
+    """Raise ScenarioError for a run of another machine or device, and for one with a trace of another device."""
     machine = measured.machine
     for ran, was, what in (
         (run.hardware["cpu"], machine["cpu"], ""),
@@ -128,7 +128,7 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequen
 
 
 def _laws(measured: Measurements, device: str) -> Laws:
-    """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
+    """The laws fitted to the measurements. Raises ScenarioError if nothing can be fitted or a figure is impossible."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             laws = fit_links(measured) if measured.links_only or device == CORE else fit_gpu(measured, device)
@@ -145,7 +145,7 @@ def _laws(measured: Measurements, device: str) -> Laws:
 
 
 def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
-    """Lowest and highest value of each setting among `runs`."""
+    """The lowest and highest value of each setting among `runs`."""
     found: dict[str, list[float]] = {}
     for run in runs:
         for name, value in run.settings.items():
@@ -154,7 +154,7 @@ def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
 
 
 def _device(measured: Measurements) -> str:
-    """The device of the catalogue that the kernels ran on."""
+    """The catalogue device that the kernels ran on."""
     if measured.device == "cuda":
         return gpu_of(measured.machine["gpus"], str(measured.path))
     if measured.device != "cpu":
@@ -163,7 +163,9 @@ def _device(measured: Measurements) -> str:
 
 
 def _figures(laws: Laws, device: str, runs: Sequence[RecordedRun]) -> dict[str, dict[str, Fitted]]:
-    """By part of the record; copies are of GPUs alone. Their servers may be real ones, those of cores were emulated."""
+    """The figures by part of the record. Copies are fitted for GPUs only; links between servers only for GPUs or
+    emulation.
+    """
     figures = {"device": laws.device, "host": laws.host, "network": laws.network}
     if device == CORE:
         emulated = _network(

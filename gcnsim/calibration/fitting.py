@@ -1,4 +1,4 @@
-"""What the fit of every law needs: measured points, coefficients by least squares, and how far a law is off."""
+"""Shared tools of the fits: measured points, least-squares coefficients, and the error of a law."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gcnsim.ids import FloatArray
 Values: TypeAlias = Sequence[float] | NDArray[Any]
 
 Shares: TypeAlias = tuple[tuple[float, float], ...]
-"""Efficiency by size, as (bytes, share) pairs, sizes ascending."""
+"""Efficiency by size, as (bytes, share) pairs in ascending order of size."""
 
 STEP = 4.0
-"""Sizes of the SpMM curve lie within a factor of this of its points."""
+"""Sizes of the SpMM curve lie within this factor of its points."""
 
 
 @dataclass
@@ -43,22 +43,22 @@ def residual(term: str, predicted: Values, seconds: Values) -> Residual:
 
 
 def coefficients(seconds: FloatArray, *terms: FloatArray) -> list[float]:
-    """Non-negative coefficients of seconds as a sum of terms, every point's relative error weighing alike."""
+    """Non-negative coefficients of seconds as a sum of terms, with equal weight on every point's relative error."""
     from scipy.optimize import nnls
 
     found, _ = nnls(np.stack(terms, axis=1) / seconds[:, None], np.ones(seconds.shape))
-    # A rate must be finite: what cannot be told from nothing takes a thousandth of the smallest point.
+    # A rate must be finite: a coefficient indistinguishable from zero becomes a thousandth of the smallest point.
     least = 1e-3 * float(seconds.min())
     return [max(float(value), least / float(term.max())) for value, term in zip(found, terms, strict=True)]
 
 
 def mean(values: Values) -> float:
-    """Geometric: twice too much and twice too little weigh alike."""
+    """The geometric mean, which weights a factor of two up or down equally."""
     return float(np.exp(np.mean(np.log(np.asarray(values, dtype=np.float64)))))
 
 
 def curve_of(sizes: Values, shares: Values) -> Shares:
-    """The mean share near each of some sizes, STEP apart from the smallest one."""
+    """The mean share near each of several sizes, which are a factor of STEP apart."""
     where, share = np.log(np.array(sizes)), np.array(shares)
     points = np.arange(where.min(), where.max() + 1e-9, np.log(STEP))
     return tuple(
@@ -69,12 +69,12 @@ def curve_of(sizes: Values, shares: Values) -> Shares:
 
 
 def every(measured: Measurements, kernel: str) -> list[Measurement]:
-    """The measurements of a kernel. Raises ScenarioError where there is none."""
+    """The measurements of a kernel. Raises ScenarioError if there is none."""
     return _there(measured, kernel, measured.of(kernel))
 
 
 def single(measured: Measurements, kernel: str) -> list[Measurement]:
-    """Those of one process by itself. Raises ScenarioError where there is none."""
+    """The single-process measurements of a kernel. Raises ScenarioError if there is none."""
     return _there(measured, kernel, [item for item in measured.of(kernel) if item.processes == 1])
 
 

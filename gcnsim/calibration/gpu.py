@@ -1,12 +1,12 @@
-"""From micro-benchmarks to the figures of a GPU, of its host and of the link between, each law with its residuals.
+"""Fit the figures of a GPU, its host and the link between them to micro-benchmarks, with the residuals of each law.
 
-Every law is the one that GPU workers are simulated by (`gcnsim.cost.device`), asked what a kernel would take at an
-efficiency of one; the efficiency is that over what the kernel took less its launch, the geometric mean over sizes. A
-kernel of a few launches says more of its launch than of its rate: benchmarks give the next one out while it runs, and
-the law adds the two. So only kernels of at least LAUNCHES launches count, or the longest where there is none.
+The laws are those that simulate GPU workers (`gcnsim.cost.device`), evaluated at an efficiency of one. The efficiency
+is that time over the measured time without its launch; the fit takes the geometric mean over sizes. A kernel that lasts
+only a few launches says little about its rate: benchmarks issue the next kernel while it runs, and the law adds both
+times. So only kernels of at least LAUNCHES launches count, or the longest one if there is none.
 
-What the simulator has no law for stands among the residuals, as the error of leaving it out: kernels beside copies,
-and copies that are not pinned.
+Effects without a law appear among the residuals, as the error of ignoring them: kernels that overlap copies, and copies
+of unpinned memory.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.machine import CALIBRATED, with_fitted
 
 LAUNCHES: Final = 3.0
-"""Kernels that take fewer launches than this are not fitted to."""
+"""Kernels shorter than this number of launches are not fitted."""
 
 LEAST: Final = 0.1
-"""Share of a kernel's time that is left for its work at least, whatever its launch takes."""
+"""The least share of a kernel's time that counts as work, however long its launch."""
 
 BOUND: Final = 1.5
-"""A product that takes this many times its operands' time is bound by arithmetic."""
+"""A product that lasts this many times longer than reading its operands is bound by arithmetic."""
 
 Law: TypeAlias = Callable[[DeviceProfile, Measurement], float]
 
 
 GATHERED: Final = {"spmm": "columns", "spmm_copying": "columns", "spmm_t": "rows"}
-"""The side of its matrix that a sparse product gathers a row for each of; it writes one for each of the other side."""
+"""The side of the matrix whose rows a sparse product gathers; it writes one row per row of the other side."""
 
 
 def _spmm(chosen: DeviceProfile, measurement: Measurement) -> float:
@@ -72,13 +72,13 @@ LAWS: Final[Mapping[str, Law]] = {
     **dict.fromkeys((*SUMS, "spmm_copying"), _spmm),
     **dict.fromkeys(MOVES, _rows),
 }
-"""Seconds of a measured kernel by the simulator's law, on a device."""
+"""Seconds of a measured kernel by the simulator's law on a device."""
 
 
 def fit_gpu(measured: Measurements, name: str) -> Laws:
-    """All figures that `measured` can give of the device `name` of the catalogue.
+    """Return all figures that `measured` determines for the catalogue device `name`.
 
-    Raises ScenarioError when a kernel the laws need is not in it.
+    Raises ScenarioError if a required kernel is missing.
     """
     laws = Laws()
     (launch, *_) = single(measured, "launch")
@@ -100,7 +100,7 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
 
 
 def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
-    """The device by the figures found so far, `assumed` in place of some."""
+    """The device with the figures fitted so far; `assumed` replaces some of them."""
     figures = laws.device | {field: Fitted(value, "to solve a law by") for field, value in assumed.items()}
     chosen = with_fitted(device(name), figures)
     if not laws.curve:
@@ -110,7 +110,9 @@ def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
 
 
 def _products_in(measurement: Measurement) -> int:
-    """Dense products of a measured map: its backward pass makes the weights' gradient and maybe the input's."""
+    """The number of dense products in a measured linear layer; the backward pass adds the gradients of weights and
+    maybe input.
+    """
     return 1 + int(measurement.kernel == "gemm_backward" and measurement.params.get("input_grad", 0.0) > 0)
 
 
@@ -122,7 +124,7 @@ def _left(laws: Laws, measurement: Measurement) -> float:
 
 
 def _long(laws: Laws, measured: Measurements, kernels: Sequence[str]) -> list[Measurement]:
-    """The kernels that are fitted to; products whose rows stay in the cache are not."""
+    """The kernels to fit, without products whose rows stay in the cache."""
     found = [item for kernel in kernels for item in single(measured, kernel) if not item.params.get("hot")]
     least = LAUNCHES * laws.device["launch_s"].value
     chosen = [item for item in found if item.seconds >= least * _products_in(item)]
@@ -134,17 +136,17 @@ def _residual(term: str, chosen: DeviceProfile, points: Sequence[Measurement]) -
 
 
 def _rates(laws: Laws, measured: Measurements, name: str) -> None:
-    """Memory bandwidth and elementwise efficiency."""
+    """Fit memory bandwidth and elementwise efficiency."""
     points = _long(laws, measured, PASSES)
     slow = _known(laws, name, launch_s=0.0, memory_bandwidth=1.0, elementwise_efficiency=1.0)
-    # At a byte per second, seconds are bytes.
+    # At one byte per second, seconds equal bytes.
     rates = [LAWS[point.kernel](slow, point) / _left(laws, point) for point in points]
     laws.device["memory_bandwidth"] = Fitted(max(rates), "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(mean(rates) / max(rates), "elementwise passes")
 
 
 def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
-    """Flop/s and gemm efficiency, of products bound by arithmetic; the catalogue's figures stay where none is."""
+    """Fit flop/s and gemm efficiency to products bound by arithmetic; without any, the catalogue's figures stay."""
     chosen = _known(laws, name)
     rate = chosen.memory_bandwidth.value * chosen.elementwise_efficiency.value
     speeds = []
@@ -159,7 +161,7 @@ def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
 
 
 def _sums(laws: Laws, measured: Measurements, name: str) -> None:
-    """The SpMM curve: efficiency by the bytes of the rows that are gathered."""
+    """Fit the SpMM curve: efficiency by the bytes of the gathered rows."""
     points = _long(laws, measured, SUMS)
     shares = _share(laws, measured, name, "spmm_efficiency", SUMS, "sparse products, all sizes")
     sizes = [VALUE * point.params["width"] * point.params[GATHERED[point.kernel]] for point in points]
@@ -169,7 +171,7 @@ def _sums(laws: Laws, measured: Measurements, name: str) -> None:
 def _share(
     laws: Laws, measured: Measurements, name: str, figure: str, kernels: Sequence[str], reference: str
 ) -> list[float]:
-    """An efficiency, and that of each kernel it is the mean of: seconds by the law at one, over those it took."""
+    """Fit an efficiency as the mean over kernels of the law's time at efficiency one over the measured time."""
     ideal = _known(laws, name, launch_s=0.0, **{figure: 1.0})
     shares = [
         LAWS[measurement.kernel](ideal, measurement) / _left(laws, measurement)
@@ -180,10 +182,10 @@ def _share(
 
 
 def _copies(laws: Laws, measured: Measurements) -> None:
-    """The link between GPU and host, by copies of pinned memory; what others take besides is told.
+    """Fit the link between GPU and host to copies of pinned memory; other copies become residuals.
 
-    A copy by itself takes latency, then its bytes at the link's rate. What it takes whatever its size is latency, time
-    of its own stream: it keeps no byte of another copy waiting.
+    A single copy takes latency, then its bytes at the link's rate. The part independent of size is latency on its own
+    stream: it does not delay other copies.
     """
     every = [item for kernel in ("copy_to_device", "copy_to_host") for item in single(measured, kernel)]
     pinned = [item for item in every if item.params.get("pinned")]
@@ -203,7 +205,7 @@ def _copies(laws: Laws, measured: Measurements) -> None:
 
 
 def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
-    """Kernels while copies run both ways: how far off they would be if nothing slowed them down, as simulated."""
+    """Compare kernels during copies in both directions with the simulation, which assumes no slowdown."""
     for kernel in ("spmm", "gemm"):
         found = measured.of(f"{kernel}_copying")
         if not found:

@@ -1,4 +1,4 @@
-"""Figures of a server's processors that workers on cores and on GPUs need alike: drawing graphs, sending messages."""
+"""Figures of a server's CPU that workers on cores and on GPUs both use: sampling and messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def drawing(laws: Laws, measured: Measurements) -> None:
     """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
     draw, thin = (single(measured, name) for name in ("draw", "thin"))
     entries = np.array([item.params["entries"] for item in draw])
-    # Whatever is drawn, every row keeps its self-loop: an entry of the matrices too, and predictions count it.
+    # Every row keeps its self-loop in a sampled graph: it is an entry of the matrices, and predictions count it.
     kept = np.array([item.params["kept"] + item.params["rows"] for item in draw])
     seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
     per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
@@ -33,9 +33,9 @@ def drawing(laws: Laws, measured: Measurements) -> None:
 
 
 def messages(laws: Laws, measured: Measurements) -> bool:
-    """Processor time of a message, per byte and per message, at one end; and the delay of a small one.
+    """Fit the CPU time of a message, per byte and per message at each end, and the delay of a small message.
 
-    Whether transfers were measured.
+    Returns whether transfers were measured.
     """
     sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
     if not sent:
@@ -48,7 +48,7 @@ def messages(laws: Laws, measured: Measurements) -> bool:
     laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
     laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
     tiny = min(every(measured, "p2p_oneway"), key=lambda item: item.params["bytes"])
-    # There and back, less the work at both ends.
+    # The round trip less the CPU time at both ends.
     latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
     laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
     return True

@@ -30,30 +30,30 @@ from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 
 PRIOR: Final = 0.15
-"""Relative error of an iteration that weighs like a coefficient off by a factor of e."""
+"""The relative error of an iteration that costs as much as a coefficient off by a factor of e."""
 
 GRAPH_PRIOR: Final = 0.04
-"""The same of how fast sums are on a graph: benchmarks never saw it, so they say little."""
+"""The same for the speed of aggregation on a graph; benchmarks did not see that graph, so their prior is weak."""
 
 PHASE_WEIGHT: Final = 0.5
-"""Of a phase's error, as a share of the iteration, beside the whole iteration's."""
+"""The weight of a phase's error (as a share of the iteration) relative to the error of the iteration."""
 
 MOST: Final = log(8.0)
-"""No coefficient moves by more than this factor either way."""
+"""The largest factor by which a coefficient may change in either direction."""
 
 APART: Final = 0.15
-"""Logs of coefficients are moved by this much to see what follows."""
+"""The step in the logarithm of a coefficient for numerical derivatives."""
 
 EVALUATIONS: Final = 8
 FEWEST: Final = 3
-"""Runs from which the error of an unseen one can be told."""
+"""The fewest runs from which the error of an unseen run can be estimated."""
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One thing to fit: a figure of a part, or the SpMM factor of a graph (part `graphs`)."""
+    """A coefficient to fit: a figure of a part, or the SpMM factor of a graph (part `graphs`)."""
 
     part: str
     name: str
@@ -84,13 +84,13 @@ def refine(
     processes: int = 1,
     measured: Sequence[MeasuredCompute] = (),
 ) -> Calibration:
-    """`record` with its coefficients refined on `runs`, and the error to expect of a run that it has not seen.
+    """Return `record` with its coefficients refined on `runs`, and the expected error of an unseen run.
 
-    measured: compute times of the runs' parts, in the place of the laws of kernels.
-    That is larger than what the fit leaves, for the fit has seen these runs. With n runs and the freedom p that it had
-    over their iterations, errors have the variance RSS / (n - p), a prediction's is 1 + p / n times that on average;
-    the 90 % interval is Student's of n - p degrees (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
-    Fewer than FEWEST runs cannot tell it.
+    measured: measured compute times of the runs' parts, which replace the laws of kernels. The expected error exceeds
+    the residual, because the fit has seen these runs. With n runs and p degrees of freedom used, errors have the
+    variance RSS / (n - p), and a prediction's variance is 1 + p / n times that on average. The 90 % interval is
+    Student's t with n - p degrees of freedom (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5). Fewer
+    than FEWEST runs are not enough.
     """
     from scipy.special import stdtrit
 
@@ -109,7 +109,7 @@ def refine(
 
 
 def spread_of_repeats(runs: Sequence[RecordedRun]) -> float | None:
-    """Relative standard deviation of runs about the mean of their configuration, pooled; None without repeats."""
+    """The pooled relative standard deviation of runs about the mean of their configuration; None without repeats."""
     groups: dict[object, list[float]] = {}
     for run in runs:
         requested = scenario_of(run)
@@ -132,7 +132,7 @@ def _residual(term: str, errors: FloatArray) -> Residual:
 def _fitted(
     record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
 ) -> tuple[Calibration, float]:
-    """`record` with the coefficients that fit `runs` best, and the freedom that the fit had over their iterations."""
+    """`record` with the coefficients that fit `runs` best, and the degrees of freedom that the fit used."""
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
@@ -151,7 +151,7 @@ def _fitted(
         return np.concatenate([errors.ravel(), priors * logs])
 
     def slopes(logs: FloatArray) -> FloatArray:
-        # Wide steps: turns on the cores fall one way or the other, so a narrow one would measure chance.
+        # Use wide steps: the scheduling of cores is discrete, so a narrow step would measure noise.
         here = misfit(logs)
         return np.stack(
             [(misfit(logs + move) - here) / step for step, move in zip(steps, np.diag(steps), strict=True)], axis=1
@@ -163,10 +163,11 @@ def _fitted(
 
 
 def freedom_over(slopes: FloatArray, runs: int) -> float:
-    """How many of `runs` iterations the coefficients could have met by themselves: between 0 and their number.
+    """The effective degrees of freedom: how many of the runs' iterations the coefficients could match, from 0 to their
+    number.
 
-    slopes: the derivatives by coefficient of equally many errors of every run, the iteration's first, then those of the
-    rows that hold the coefficients. The trace of the matrix that projects onto the slopes, over the iterations' rows.
+    slopes: derivatives by coefficient of equally many errors of every run (the iteration's first), followed by the rows
+    of the prior. The result is the trace of the projection onto the slopes, over the rows of iterations.
     """
     each_has = (slopes.shape[0] - slopes.shape[1]) // runs
     onto = np.diag(slopes @ np.linalg.pinv(slopes))
@@ -181,7 +182,7 @@ def as_measured(record: Calibration) -> Calibration:
 
 
 def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:
-    """`record` with each chosen coefficient times e to the power of its log."""
+    """`record` with each chosen coefficient multiplied by e to the power of its log."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     graphs = dict(record.graphs)
     for one, by in zip(chosen, logs.tolist(), strict=True):
@@ -199,7 +200,7 @@ def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) 
 def _errors(
     record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
 ) -> FloatArray:
-    """Per run, signed errors of the iteration and of its phases, as shares of the measured iteration, [runs, 4]."""
+    """Per run, the signed errors of the iteration and of its phases, as shares of the measured iteration, [runs, 4]."""
     with TemporaryDirectory(prefix="gcnsim-calibrate-") as folder:
         path = f"{folder}/calibration.json"
         write_calibration(path, record)

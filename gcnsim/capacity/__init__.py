@@ -1,4 +1,4 @@
-"""Capacity planning: which machine and setting to take for a target, of hundreds, and with what chance."""
+"""Capacity planning: choose a machine and a setting that meet a target, with the chance of meeting it."""
 
 from gcnsim.capacity.answer import Question, recommend
 from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Goal, read_budget

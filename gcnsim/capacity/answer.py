@@ -1,6 +1,7 @@
-"""The whole recommendation: search, choice, front, confirmation, what decides, and what other rules would bring.
+"""Build the recommendation: search, choice, Pareto front, confirmation, deciding figures, and the effect of other
+rules.
 
-Accuracy is never traded silently: what the choice would be by a stricter and by a laxer rule, on its machine.
+Accuracy is never traded silently: the answer shows what a stricter and a looser rule would choose on the same machine.
 """
 
 from __future__ import annotations
@@ -43,9 +44,12 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. rule: what may be recommended. target: an accuracy to be reached, with what says how many
-    iterations that takes. limit: settings of which bounds are computed; of more, so many are sampled. strict: whether
-    the rule holds for settings too whose iterations to the accuracy are known."""
+    """A capacity question.
+
+    rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
+    settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
+    whose iterations to the accuracy are known.
+    """
 
     goal: Goal
     machines: Machines = field(default_factory=Machines)
@@ -57,7 +61,7 @@ class Question:
 
 
 class Recommended(NamedTuple):
-    """What was found. chosen: the run of the choice."""
+    """The result of a search. chosen: the study of the choice."""
 
     advice: Advice
     chosen: Result
@@ -71,9 +75,9 @@ def recommend(
     progress: Say = lambda _: None,
     notice: Say = lambda _: None,
 ) -> Recommended:
-    """Answer the question over its machines and settings; notice: of what is odd about a graph.
+    """Answer the question over its machines and settings. notice: a callback for warnings about the graph.
 
-    Raises ScenarioError where there is nothing to choose.
+    Raises ScenarioError if there is nothing to choose from.
     """
     progress("reading the workload")
     studies = StudyCache(base, processes, graph)
@@ -99,12 +103,12 @@ def recommend(
         progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
 
     sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
-    found = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
-    _refuse_nothing(found)
+    searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
+    _refuse_nothing(searched)
     progress("the chance of meeting the target")
-    decision = decide(studies, found.options, goal, some.shown)
-    report = search_report(found, space_text(clusters), some.slower)
-    advice = _advice(studies, base, question, found, report, decision, progress)
+    decision = decide(studies, searched.options, goal, some.shown)
+    report = search_report(searched, space_text(clusters), some.slower)
+    advice = _advice(studies, base, question, searched, report, decision, progress)
     return Recommended(advice, decision.ranked[0].candidate.result)
 
 
@@ -112,7 +116,7 @@ def _advice(
     studies: StudyCache,
     base: Scenario,
     question: Question,
-    found: Search,
+    searched: Search,
     report: SearchReport,
     decision: Decision,
     progress: Say,
@@ -123,7 +127,7 @@ def _advice(
     chosen = ranked[0]
     places = front(ranked) if met else [Place(chosen, True, 0.0)]
     progress("what each knob and each assumption does")
-    knobs = knob_effects(studies, chosen, found)
+    knobs = knob_effects(studies, chosen, searched)
     assumptions = tuple(sensitivity(studies, chosen.candidate))
     point = point_of(studies, chosen, goal, book)
     others = other_rules(studies, chosen, question.rule, goal)
@@ -144,7 +148,7 @@ def _advice(
         knobs=knobs,
         assumptions=assumptions,
         decides=decides_text(chosen, knobs, assumptions),
-        rule=question.rule.report(),
+        rule=question.rule.report("--method"),
         other_rules=others,
         calibrated=label == "CALIBRATED",
         label=label,
@@ -154,25 +158,25 @@ def _advice(
 
 
 def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Iterations | None:
-    """Iterations until the accuracy asked for, by setting; None where none was asked for."""
+    """Return iterations until the target accuracy by setting, or None without a target."""
     if target is None:
         return None
     subject = Subject.of(studies.accesses, base, target)
     return lambda scenario: target.reached(scenario, subject)[0]
 
 
-def _refuse_nothing(found: Search) -> None:
-    """Raises ScenarioError where nothing could be simulated."""
-    if found.options:
+def _refuse_nothing(searched: Search) -> None:
+    """Raise ScenarioError if no setting could be simulated."""
+    if searched.options:
         return
-    if found.unpriced and not found.too_large:
+    if searched.unpriced and not searched.too_large:
         raise ScenarioError(
             "--minimise: of no setting both price and iterations are known; give --price, or --runs or "
             "--target-iterations of these methods"
         )
-    if found.too_large:
-        raise ScenarioError(f"--gpus: none of {found.too_large} settings fits the GPUs' memory; give more GPUs")
-    raise ScenarioError(f"--method: none of {found.settings} settings is allowed on these machines")
+    if searched.too_large:
+        raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")
+    raise ScenarioError(f"--method: none of {searched.settings} settings is allowed on these machines")
 
 
 RATES: Final = (1.0, 0.5, 0.1)
@@ -180,17 +184,18 @@ TAUS: Final = (0, 1, 2)
 
 
 def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
-    """What would be chosen on the choice's machine by each rule that is a step stricter, where the choice breaks it, or
-    a step laxer."""
+    """Return the choice under each stricter rule (that the current choice breaks) and each looser one, on the same
+    machine.
+    """
     if chosen.work.training is not None:
-        # How many iterations another method needs is not known here.
+        # The iterations that another method needs are not known here.
         rule = replace(rule, methods=(chosen.scenario.method.name,))
     reports = [_other_rule(studies, chosen, option, other, goal) for option, other in _rules(chosen.scenario, rule)]
     return tuple(report for report in reports if report is not None)
 
 
 def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
-    """The rules, each with the option that states it."""
+    """Return the rules, each with the option that states it."""
     rate, tau = rate_of(scenario.method), scenario.method.tau
     for least in RATES:
         if rate < least or least < rule.min_sampling_rate:
@@ -201,8 +206,9 @@ def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
 
 
 def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
-    """What is chosen on the choice's machine by a rule, beside the choice; None where that is the choice itself, or
-    nothing."""
+    """Return the choice under another rule on the same machine, compared with the current one; None if it is the same
+    or empty.
+    """
     try:
         settings = [setting for setting in shortlist(studies, chosen.scenario, rule) if studies.fits(setting)]
     except ScenarioError:
@@ -210,8 +216,8 @@ def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, go
     if not settings:
         return None
     work, rate = chosen.work, chosen.setting.rate
-    found = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
-    best = mildest(found, (), lambda one: one.scenario, lambda one: one.seconds)
+    options = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
+    best = mildest(options, (), lambda one: one.scenario, lambda one: one.seconds)
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None
     now = 1.0 - best.seconds / chosen.seconds

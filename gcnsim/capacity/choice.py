@@ -1,9 +1,9 @@
-"""Which of the simulated settings is recommended: the best of those that meet the target with the chance asked for.
+"""Choose the recommended setting: the best simulated one that meets the target with the requested chance.
 
-Of a machine the setting is taken that a what-if would take; machines are compared by what is minimised. A chance that
-is near the one asked for is found from more draws (`gcnsim.planning.simulated_draws`). Of all that meet the target, the
-Pareto front of time against cost, as far as the assumptions tell options apart; the best are run again by the reference
-engine, which must give the same picoseconds.
+On each machine the setting is chosen as in what-if; machines are compared by the minimised amount. If a chance is close
+to the requested one, more draws are simulated (`gcnsim.planning.simulated_draws`). The Pareto front of time against
+cost contains the settings that meet the target, as far as the assumptions distinguish them. The reference engine
+repeats the best settings and must return the same picoseconds.
 """
 
 from __future__ import annotations
@@ -29,24 +29,26 @@ from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import Result, simulate_scenario
 
 BELOW: Final = 0.1
-"""A chance this much below the one asked for may reach it with more draws: four standard deviations of it."""
+"""A chance this far below the requested one may still reach it with more draws (four standard deviations)."""
 
 ABOVE: Final = 0.06
-"""A chance so much above the one asked for is sure to reach it."""
+"""A chance this far above the requested one certainly reaches it."""
 
 AT_A_TIME: Final = 4
-"""Settings that are looked at more closely side by side."""
+"""The number of settings examined more closely in parallel."""
 
 
 class Decision(NamedTuple):
-    """ranked: options, the recommended one first; met: whether they meet the goal, else the closest is first."""
+    """A ranking. ranked: options, the recommended one first. met: whether they meet the goal; otherwise the closest one
+    is first.
+    """
 
     ranked: list[Option]
     met: bool
 
 
 def decide(studies: StudyCache, options: Sequence[Option], goal: Goal, shown: Collection[Scenario] = ()) -> Decision:
-    """Rank the options that meet the goal; where none does, all of them, that of the best chance first."""
+    """Rank the options that meet the goal; if none does, rank all of them by their chance."""
     known = {option.scenario: option for option in options}
     while goal.uncertain:
         order = best_of([option for option in known.values() if option.meets(goal)], goal, shown)
@@ -64,15 +66,14 @@ def decide(studies: StudyCache, options: Sequence[Option], goal: Goal, shown: Co
 
 
 def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) -> list[Option]:
-    """The options whose chance is not known well enough: near the one asked for, and no worse than what would be
-    recommended; the best first."""
+    """Return the options whose chance is close to the requested one and which could be recommended, best first."""
     worst = objective(order[0], goal) if order else None
     near = [
         option
         for option in options
         if option.fits and option.candidate.closer is None and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
     ]
-    # On the machine of what would be recommended, one that is a little slower may be taken instead.
+    # A slightly slower setting may be chosen on the machine of the recommendation.
     kept = [
         option
         for option in near
@@ -84,13 +85,15 @@ def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) ->
 
 
 def _closest_first(options: Collection[Option], goal: Goal) -> list[Option]:
-    """Options that the GPUs hold, that of the best chance first; of equal chances the one nearest to the limits."""
+    """Return the options that fit in GPU memory by falling chance; ties go to the one closest to the limits."""
     return sorted(options, key=lambda option: (not option.fits, -option.chance(goal), excess_of(option, goal)))
 
 
 def best_of(options: Sequence[Option], goal: Goal, shown: Collection[Scenario] = ()) -> list[Option]:
-    """Options from the best on: first the choice of every machine, by what is minimised, then the others. shown: those
-    than which no choice is slower."""
+    """Return options, best first: the choice of every machine by the minimised amount, then the others.
+
+    shown: no choice is slower than these.
+    """
     of_machine: dict[ClusterSpec, list[Option]] = {}
     for option in options:
         of_machine.setdefault(option.scenario.cluster, []).append(option)
@@ -104,7 +107,7 @@ def best_of(options: Sequence[Option], goal: Goal, shown: Collection[Scenario] =
 
 
 def objective(option: Option, goal: Goal) -> tuple[float, ...]:
-    """What is minimised, the rest behind it."""
+    """Return the minimised amount, followed by the tie-breakers."""
     if goal.minimise == COST:
         return option.price, option.seconds
     if goal.minimise == GPUS:
@@ -114,8 +117,11 @@ def objective(option: Option, goal: Goal) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An option that nothing surely dominates. at_values: whether it is on the front at the stated values, where
-    nothing beats it; share: of the draws in which the option that beats it most often does."""
+    """An option that is not surely dominated.
+
+    at_values: whether no option beats it at the stated values. share: the share of draws in which its strongest
+    competitor beats it.
+    """
 
     option: Option
     at_values: bool
@@ -123,14 +129,14 @@ class Place:
 
 
 def front(options: Sequence[Option]) -> list[Place]:
-    """The options that no other one beats in nearly every joint draw, the fastest first."""
-    found = []
+    """Return the options that no other one beats in nearly every joint draw, fastest first."""
+    places = []
     for option in options:
         others = [one for one in options if one is not option]
         share = max((dominance(one, option) for one in others), default=0.0)
         if share < SURE:
-            found.append(Place(option, not any(_at_values(one, option) for one in others), share))
-    return sorted(found, key=lambda place: (place.option.seconds, place.option.price))
+            places.append(Place(option, not any(_at_values(one, option) for one in others), share))
+    return sorted(places, key=lambda place: (place.option.seconds, place.option.price))
 
 
 def dominance(one: Option, other: Option) -> float:
@@ -146,15 +152,17 @@ def _at_values(one: Option, other: Option) -> bool:
 
 
 CONFIRMED: Final = 3
-"""Options that are confirmed, the best first."""
+"""The number of options to confirm, best first."""
 
 AFFORDED: Final = 120_000
-"""Most ops times iterations of a run that is confirmed: about three seconds of the reference engine."""
+"""The most ops times iterations of a confirmed run: about three seconds of the reference engine."""
 
 
 def confirm(studies: StudyCache, options: Sequence[Option]) -> tuple[Confirmed, ...]:
-    """The first few options by the reference engine, those that it can answer for in a moment: whether every start and
-    end is the same picosecond; None where it was not run again, and why."""
+    """Run the first few options with the reference engine if they are small enough.
+
+    Returns whether every start and end has the same picosecond, or None and the reason if it was not run.
+    """
     first = options[:CONFIRMED]
     why = [_too_much(option) for option in first]
     wanted = [option for option, reason in zip(first, why, strict=True) if not reason]
@@ -177,7 +185,7 @@ def _same(one: Result, other: Result) -> bool:
 
 
 def _too_much(option: Option) -> str:
-    """Why an option is not run again; empty where it is."""
+    """Return why an option is not run again, or an empty text if it is."""
     run = option.candidate.result.run
     if run.schedule.grain_s > 0.0:
         return "its links are shared once per grain, which the reference engine does not do"

@@ -1,5 +1,6 @@
-"""What decides: each knob over the values it may have, from the choice, beside each assumption over its range; and what
-would raise the chance of a goal that nothing meets."""
+"""The effect of each knob over its values and of each assumption over its range; and what would raise the chance of a
+goal.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ from gcnsim.scenario import setting_text
 METHOD: Final = "method"
 
 
-def knob_effects(studies: StudyCache, chosen: Option, found: Search) -> tuple[KnobEffect, ...]:
-    """Each knob alone, the one that moves the time most first; those with one value are left out."""
-    known = {option.setting: option for option in found.options}
+def knob_effects(studies: StudyCache, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
+    """Return the effect of each knob alone, largest first, without knobs of one value."""
+    known = {option.setting: option for option in searched.options}
     here = coordinates(chosen.scenario)
-    moved = {knob: _variants(chosen, found.considered, knob) for knob in here}
+    moved = {knob: _variants(chosen, searched.considered, knob) for knob in here}
     wanted = [setting for settings in moved.values() for setting in settings if setting not in known]
     known |= {one.setting: one for one in simulate(studies, list(dict.fromkeys(wanted)))}
     effects = [
@@ -40,8 +41,10 @@ def knob_effects(studies: StudyCache, chosen: Option, found: Search) -> tuple[Kn
 
 
 def _variants(chosen: Option, considered: Sequence[Setting], knob: str) -> list[Setting]:
-    """The settings that differ from the choice in this knob alone; of each other method, which has other knobs, the one
-    of the least time at its bound on the same machine."""
+    """Return the settings that differ from the choice in this knob only.
+
+    For the method knob, each other method has its fastest setting by the lower bound on the same machine.
+    """
     if knob != METHOD:
         here = coordinates(chosen.scenario)
         return [setting for setting in considered if _apart(coordinates(setting.scenario), here) == {knob}]
@@ -72,7 +75,7 @@ def _word(option: Option, knob: str) -> str:
 
 
 def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Sequence[AssumptionEffect]) -> str:
-    """Whether what can be chosen or what is not known moves the time more, and by what most."""
+    """Return which moves the time more, a knob or an unknown figure, and which one most."""
     spans: list[tuple[float, str]] = []
     if assumptions:
         one = max(assumptions, key=span_of)
@@ -101,8 +104,10 @@ def unmet_goal(
     others: Sequence[OtherRule],
     assumptions: Sequence[AssumptionEffect],
 ) -> Missed:
-    """How close the setting of the best chance comes, and what would raise it: its single changes, the best chance
-    first, another rule (others), or a measurement of what is assumed."""
+    """Return how close the best setting comes to the goal, and what would raise its chance.
+
+    Candidates are single changes of it (best chance first), another rule (`others`), or a measurement of an assumption.
+    """
     excess = excess_of(closest, goal)
     tried, _ = try_changes(studies, closest.scenario, rule)
     known = [change for change in tried if studies.known(change.scenario, change.even)]
@@ -136,7 +141,7 @@ def _over(change: Change) -> float:
 
 
 def _text(closest: Option, goal: Goal, excess: float) -> str:
-    """How far the closest setting is from the goal."""
+    """Return how far the closest setting is from the goal, in words."""
     if not closest.fits:
         return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
     if excess <= 1.0:
@@ -145,7 +150,7 @@ def _text(closest: Option, goal: Goal, excess: float) -> str:
 
 
 def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]:
-    """The single changes that would be enough, else the one that helps most."""
+    """Return the single changes that would be enough, or the most useful one."""
     enough = [change for change in changes if change.meets]
     if enough:
         return [" or ".join(map(_named, enough))]
@@ -162,13 +167,13 @@ def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]
 
 
 def _ruled(others: Sequence[OtherRule]) -> list[str]:
-    """Other rules of what may be recommended that would be enough."""
+    """Return the other rules that would be enough."""
     enough = [other.option for other in others if other.meets]
     return [f"allowing more approximation: {' or '.join(enough)}"] if enough else []
 
 
 def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffect]) -> list[str]:
-    """The assumption that decides whether the limits are met, where one alone does."""
+    """Return the assumption that alone decides whether the limits are met, if one does."""
     across = [
         effect
         for effect in assumptions

@@ -1,4 +1,4 @@
-"""What is to be met, what is to be least of all that meets it, and a budget of money over time: 500 USD a month."""
+"""The goal: limits to meet, an amount to minimise, and a budget over time such as 500 USD a month."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ COST, GPUS, TIME = "cost", "gpus", "time"
 MINIMISED: Final = (COST, GPUS, TIME)
 
 CONFIDENCE: Final = 0.9
-"""The chance of meeting a target that is asked for unless the question says another."""
+"""The default chance of meeting a target."""
 
 Amount = TypeVar("Amount", float, FloatArray)
 
 Iterations = Callable[[Scenario], int | None]
-"""Iterations of a training; None where nobody knows."""
+"""Iterations of a training, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much is done, in iterations of a setting, and what an hour costs.
+    """The work of a setting in iterations, and its price per hour.
 
-    per_epoch: iterations in which every training node is trained once. training: until the accuracy that was asked
-    for; None where none was, or where nobody knows. per_hour: in the currency of costs; None where no price is known.
+    per_epoch: iterations in which every training node is trained once. training: iterations until the target accuracy,
+    None if there is none or it is unknown. per_hour: price in the currency of costs, None if unknown.
     """
 
     per_epoch: Iteration = 1
@@ -43,17 +43,16 @@ class Work:
 
     @property
     def compared(self) -> Iteration:
-        """Iterations whose time and cost settings are compared by: a training where its length is known, else an
-        epoch."""
+        """Iterations by which settings are compared: a whole training if its length is known, otherwise an epoch."""
         return self.per_epoch if self.training is None else self.training
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Upper limits, None where there is none, and what is minimised.
+    """Upper limits, None where there is none, and the amount to minimise.
 
-    iteration_s, epoch_s, training_s: seconds. per_hour, most_cost: in the currency of costs; the latter of a training.
-    confidence: the chance of meeting the limits that a setting must have at least. budget: what per_hour is of.
+    iteration_s, epoch_s, training_s: seconds. per_hour: currency per hour. most_cost: currency per training.
+    confidence: the least chance of meeting the limits. budget: the budget that per_hour comes from.
     """
 
     minimise: str = COST
@@ -68,13 +67,13 @@ class Goal:
 
     @property
     def of_training(self) -> bool:
-        """Whether a limit is of a whole training."""
+        """Whether a limit applies to a whole training."""
         return self.training_s is not None or self.most_cost is not None
 
     def excess(self, iteration_s: Amount, work: Work) -> Amount:
-        """The largest of the limited amounts over its limit, of a time or of each of several: met where at most 1.
+        """Return the largest ratio of an amount to its limit, for one time or each of several; at most 1 means met.
 
-        Infinite where a limit is of what is not known.
+        Infinite if a limited amount is unknown.
         """
         training, per_hour = (inf if known is None else known for known in (work.training, work.per_hour))
         amounts = (
@@ -84,14 +83,14 @@ class Goal:
             (iteration_s * 0.0 + per_hour, self.per_hour),
             (iteration_s * (inf if inf in (training, per_hour) else training * per_hour / 3600.0), self.most_cost),
         )
-        found = iteration_s * 0.0
+        worst = iteration_s * 0.0
         for amount, limit in amounts:
             if limit is not None:
-                found = np.maximum(found, amount / limit)
-        return found
+                worst = np.maximum(worst, amount / limit)
+        return worst
 
     def chance(self, times: FloatArray, work: Work) -> float:
-        """The chance of meeting every limit: the share of the joint draws in which it is met.
+        """Return the chance of meeting every limit: the share of the joint draws that meet them all.
 
         times: seconds per iteration under every draw, float64[draws].
         """
@@ -99,31 +98,31 @@ class Goal:
 
     @property
     def uncertain(self) -> bool:
-        """Whether a limit is of a time, or of what depends on one: then the draws decide whether it is met."""
+        """Whether a limited amount depends on a time; then the draws decide whether it is met."""
         return any(one is not None for one in (self.iteration_s, self.epoch_s, self.training_s, self.most_cost))
 
     @property
     def targets(self) -> str:
-        """The limits that draws decide about, as what is met: `the 1.50 s target`."""
+        """Return the limits that the draws decide, as a phrase: `the 1.50 s target`."""
         whole = self.epoch_s is not None or self.training_s is not None or self.most_cost is not None
         if not whole and self.iteration_s is not None:
             return f"the {time_text(self.iteration_s)} target"
-        found = self._times
+        limits = self._times
         if self.most_cost is not None:
-            found.append(f"{self.most_cost:g} {self.currency} for the training")
-        return f"the target{'s' if len(found) > 1 else ''} ({', '.join(found)})"
+            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+        return f"the target{'s' if len(limits) > 1 else ''} ({', '.join(limits)})"
 
     @property
     def words(self) -> list[str]:
-        """All limits in words."""
-        found = self._times
+        """Return all limits in words."""
+        limits = self._times
         if self.budget is not None:
-            found.append(self.budget.text)
+            limits.append(self.budget.text)
         elif self.per_hour is not None:
-            found.append(f"{self.per_hour:g} {self.currency} an hour")
+            limits.append(f"{self.per_hour:g} {self.currency} an hour")
         if self.most_cost is not None:
-            found.append(f"{self.most_cost:g} {self.currency} for the training")
-        return found
+            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+        return limits
 
     @property
     def _times(self) -> list[str]:
@@ -136,7 +135,7 @@ class Goal:
 
     @property
     def text(self) -> str:
-        """The question in a clause."""
+        """Return the question as a clause."""
         what = {COST: "cheapest way", GPUS: "fewest GPUs", TIME: "fastest way"}[self.minimise]
         runs = [f"run {one} or less" for one in self._times] or ["train"]
         paid = [f"for {one} or less" for one in self.words[len(self._times) :]]
@@ -145,7 +144,7 @@ class Goal:
 
 
 def percent(share: float) -> str:
-    """A share as per cent, rounded down: what is not reached is not said to be.
+    """Format a share as a percentage, rounded down so that it never overstates.
 
     >>> percent(0.8984), percent(0.9)
     ('89 %', '90 %')
@@ -154,13 +153,13 @@ def percent(share: float) -> str:
 
 
 def time_text(value: Seconds) -> str:
-    """Seconds for people, hours of what is long."""
+    """Format seconds for readers; long times are in hours."""
     return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
 
 
 HOUR: Final = "hour"
 DAYS: Final = {"day": 1.0, "month": 365.0 / 12.0, "year": 365.0}
-"""Days of a period: a month is a twelfth of a year, 730 hours, as clouds count."""
+"""Days of a period: a month is a twelfth of a year, 730 hours, as cloud providers count."""
 
 NAMES: Final = {
     **dict.fromkeys(("h", "hr", HOUR), HOUR),
@@ -175,8 +174,9 @@ _PATTERN: Final = re.compile(r"\s*([0-9.]+(?:[eE][+-]?\d{1,3})?\s*[A-Za-z]{3})\s
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most `amount` (in `currency`) each `period` (hour, day, month or year), of `hours_per_day` hours of use a
-    day."""
+    """A budget of `amount` (in `currency`) per `period` (hour, day, month or year), with `hours_per_day` hours of use a
+    day.
+    """
 
     amount: float
     currency: str
@@ -190,16 +190,16 @@ class Budget:
 
     @property
     def per_hour(self) -> float:
-        """What an hour of use may cost at most."""
+        """The most that an hour of use may cost."""
         return self.amount / self.hours
 
     def text_of(self, per_hour: float) -> str:
-        """What a machine of this price costs in a period of the budget."""
+        """Return the price of a machine over the period of the budget, in words."""
         return f"{money(per_hour * self.hours)} {self.currency} {self._rate}"
 
     @property
     def text(self) -> str:
-        """The budget in words."""
+        """Return the budget in words."""
         hour = "" if self.period == HOUR else f" ({money(self.per_hour)} {self.currency} an hour)"
         return f"{self.amount:,.10g} {self.currency} {self._rate}{hour}"
 
@@ -212,22 +212,23 @@ class Budget:
 
 
 def read_budget(text: object, hours_per_day: object, exchange: ExchangeRate) -> Budget | None:
-    """The budget that `text` states (500USD/month, 10EUR/hour); None where there is none.
+    """Parse a budget such as 500USD/month or 10EUR/hour; None for None.
 
-    hours_per_day: of use, None for all 24. The amount is converted to the currency of `exchange`. Raises ScenarioError.
+    hours_per_day: hours of use, None for 24. The amount is converted to the currency of `exchange`. Raises
+    ScenarioError.
     """
     if text is None:
         if hours_per_day is not None:
             raise ScenarioError("--hours-per-day: says how far a budget goes; give --budget, e.g. 500USD/month")
         return None
-    found = _PATTERN.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise ScenarioError(f"--budget: {shown(text)} is not money over time; write e.g. 500USD/month, 2EUR/hour")
-    unit = found[2].lower()
+    unit = match[2].lower()
     if unit not in NAMES:
         hint = nearest(unit, sorted(set(NAMES.values())))
-        raise ScenarioError(f"--budget: {shown(text)}: unknown time {found[2]!r}; {hint}")
-    amount = amount_in(found[1], "--budget", exchange, per_hour=False)
+        raise ScenarioError(f"--budget: {shown(text)}: unknown time {match[2]!r}; {hint}")
+    amount = amount_in(match[1], "--budget", exchange, per_hour=False)
     if amount <= 0:
         raise ScenarioError(f"--budget: {shown(text)} is not allowed; an amount above 0")
     return Budget(amount, exchange.currency, NAMES[unit], _hours(hours_per_day, NAMES[unit]))
@@ -244,5 +245,5 @@ def _hours(value: object, period: str) -> float:
 
 
 def money(value: float) -> str:
-    """An amount, two digits of small ones."""
+    """Format an amount, with two decimal places if it is small."""
     return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"

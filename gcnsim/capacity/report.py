@@ -1,4 +1,4 @@
-"""A recommendation as results and in sentences."""
+"""Convert a recommendation to results and sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gcnsim.units import range_text
 def point_of(
     studies: StudyCache, option: Option, goal: Goal, book: PriceBook, place: Place | None = None
 ) -> PointReport:
-    """An option with its intervals; place: where it is on the front."""
+    """Return the result of an option with its intervals. place: its place on the front."""
     scenario, work = option.scenario, option.work
     estimate = studies.estimate(scenario)
     ends = (estimate.low_s, estimate.high_s)
@@ -46,45 +46,48 @@ def point_of(
 
 
 def goal_report(goal: Goal) -> GoalReport:
-    """The goal as a result."""
+    """Return the goal as a result."""
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.per_hour, goal.most_cost)
     spent = goal.budget
     budget = None if spent is None else BudgetReport(spent.amount, spent.period, spent.hours_per_day)
     return GoalReport(goal.text, goal.minimise, goal.currency, *limits, goal.confidence, budget)
 
 
-def search_report(found: Search, space: str, slower: int) -> SearchReport:
-    """What became of all settings, in a sentence too. space: the machines in words; slower: settings that were left out
-    since another one of their machine is faster by its estimate."""
-    simulated = len(found.options)
+def search_report(searched: Search, space: str, slower: int) -> SearchReport:
+    """Return how many settings were simulated or excluded, also as a sentence.
+
+    space: the machines in words. slower: the settings excluded because another one on the same machine has a faster
+    estimate.
+    """
+    simulated = len(searched.options)
     parts = [
         (slower, "slower than another on the same machine by their estimate"),
-        (found.same, "duplicates"),
-        (found.refused, "not possible"),
-        (found.unpriced, "without a price or known iterations"),
-        (found.too_large, "too large for the GPUs' memory"),
-        (found.missed, "cannot meet the limit"),
-        (found.beaten, "cannot be best"),
+        (searched.same, "duplicates"),
+        (searched.refused, "not possible"),
+        (searched.unpriced, "without a price or known iterations"),
+        (searched.too_large, "too large for the GPUs' memory"),
+        (searched.missed, "cannot meet the limit"),
+        (searched.beaten, "cannot be best"),
     ]
     removed = [f"{count:,} {what}" for count, what in parts if count]
-    of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
-    settings = found.settings + slower
+    of = "" if searched.grid is None else f" of {searched.grid:,}, picked by their bounds (Optuna)"
+    settings = searched.settings + slower
     twice = sum(count for count, _ in parts) + simulated - settings
     closest = f" ({twice:,} of them to find the closest)" if twice > 0 else ""
     text = f"{plural(settings, 'setting')}{of}: {', '.join([*removed, f'{simulated:,} simulated{closest}'])}"
-    counts = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
-    return SearchReport(space, settings, slower, *counts, simulated, text, found.grid)
+    counts = (searched.same, searched.refused, searched.too_large, searched.unpriced, searched.missed, searched.beaten)
+    return SearchReport(space, settings, slower, *counts, simulated, text, searched.grid)
 
 
 def compared_text(option: Option) -> str:
-    """What times and costs are of."""
+    """Return what times and costs refer to."""
     if option.work.training is not None:
         return "a training"
     return "an iteration" if option.work.per_epoch == 1 else "an epoch"
 
 
 def cost_text(point: PointReport) -> str:
-    """The cost of 1,000 iterations or epochs, or of the training."""
+    """Return the cost of 1,000 iterations, of 1,000 epochs, or of the training."""
     row = point.row
     if point.cost is None or row.currency is None:
         return "no price known"
@@ -94,8 +97,8 @@ def cost_text(point: PointReport) -> str:
     return f"{money(1000.0 * point.cost)} {row.currency} per 1,000 {unit}"
 
 
-def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
-    """The choice in one sentence, with the chance of meeting the target; where nothing meets it, that, and of what."""
+def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, met: bool) -> str:
+    """Return one sentence: the choice and its chance of meeting the target, or that no setting meets it."""
     row = point.row
     interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
     iteration = f"{time_text(row.iteration_s)} per iteration{interval}"
@@ -104,11 +107,11 @@ def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met
     chance = _chance(point, goal)
     if met:
         return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
-    none = f"None of {found.settings:,} settings on {found.space}"
+    none = f"None of {searched.settings:,} settings on {searched.space}"
     if row.fits is False:
         return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
     if not goal.uncertain:
-        held = "fits the GPUs' memory and " if found.too_large else ""
+        held = "fits the GPUs' memory and " if searched.too_large else ""
         return f"{none} {held}costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
     paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
@@ -118,12 +121,12 @@ def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met
 
 
 def _chance(point: PointReport, goal: Goal) -> str:
-    """How likely it meets the target, in a clause."""
+    """Return the chance of meeting the target, as a clause."""
     return f"{percent(point.chance)} chance of meeting {goal.targets}"
 
 
 def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
-    """What the machine costs an hour, and over the time that the budget is of."""
+    """Return the machine's price per hour, and over the period of the budget."""
     if per_hour is None:
         return ""
     budget = goal.budget
@@ -132,7 +135,7 @@ def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
 
 
 def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
-    """The best option on another machine, else with another setting, and why it lost; None where there is none."""
+    """The best option on another machine (or the best other setting) and why it lost, or None if there is none."""
     chosen = ranked[0]
     elsewhere = [one for one in ranked[1:] if one.scenario.cluster != chosen.scenario.cluster]
     other = next(iter(elsewhere or ranked[1:]), None)
@@ -145,7 +148,7 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:
-    """Why the other one lost, and how surely."""
+    """Return why the other option lost, and with what confidence."""
     time, cost = other.seconds / chosen.seconds, cost_ratio(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
     if (slower, dearer) == ("not slower", "not dearer"):
@@ -165,7 +168,7 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheape
 
 
 def _often(what: str, share: float | None) -> str:
-    """In how many draws it is so; empty where draws do not say it."""
+    """Return the number of draws in which something holds, or an empty text if the draws do not say."""
     return "" if share is None else f"; {what} in {100 * share:.0f} % of the draws"
 
 
@@ -179,18 +182,20 @@ def _apart(ratio: float, more: str, less: str) -> str:
     return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"
 
 
-def confirmation_text(found: Sequence[Confirmed]) -> str:
-    """What the reference engine says, in a sentence."""
-    same, other = (sum(one.same is value for one in found) for value in (True, False))
-    left = [one for one in found if one.same is None]
+def confirmation_text(confirmed: Sequence[Confirmed]) -> str:
+    """Return the result of the reference engine as a sentence."""
+    same, other = (sum(one.same is value for one in confirmed) for value in (True, False))
+    left = [one for one in confirmed if one.same is None]
     parts = []
     if same:
-        several = f"{same} of the best {len(found)}"
-        if same == len(found):
+        several = f"{same} of the best {len(confirmed)}"
+        if same == len(confirmed):
             several = "the best one" if same == 1 else f"the best {same}"
         parts.append(f"the reference engine gives the same picoseconds for {several}")
     if other:
-        parts.append(f"the reference engine gives other times for {other} of the best {len(found)}: please report this")
+        parts.append(
+            f"the reference engine gives other times for {other} of the best {len(confirmed)}: please report this"
+        )
     if left:
         parts.append(f"{len(left)} not run again: {left[0].why}")
     return "; ".join(parts)

@@ -1,12 +1,16 @@
-"""From hundreds of settings to those worth simulating, without losing the best: bounds first, then the fast engine.
+"""Reduce hundreds of settings to those worth simulating without losing the best: bounds first, then the fast engine.
 
-A setting's least time is its analytic lower bound at the stated values (`gcnsim.schedule.bounds`), no simulated time is
-below it. What misses a limit even so is never simulated, unless a chance is asked for that the stated values may miss.
-The others are simulated a few at a time, in turn the one of the least cost and of the least time that their bounds
-allow; each that meets the goal beats those that, at their least time, are slower and dearer than it is near the worst
-end of its interval (and, where GPUs are minimised, on as few GPUs or more). So whatever is best by what is minimised,
-and whatever is about as good, is simulated. Neither is what an option beats at the stated values and in nearly every
-joint draw, the other one at its bound, moved in every draw as its estimate moves.
+The lower bound of a setting is its analytic bound at the stated values (`gcnsim.schedule.bounds`); no simulated time is
+below it. A setting whose bound misses a limit is not simulated, unless the requested chance allows the stated values to
+miss it.
+
+The others are simulated a few at a time, alternately by the lowest cost and by the lowest time of their bounds. An
+option that meets the goal excludes every setting whose lower bound is slower and dearer than the option is near the
+worst end of its interval. If GPUs are minimised, the option must use no more GPUs. So the best setting and all settings
+close to it are simulated.
+
+An option also excludes a setting that it beats at the stated values and in nearly every joint draw. The setting is then
+at its bound, scaled in every draw like its estimate.
 """
 
 from __future__ import annotations
@@ -28,23 +32,27 @@ from gcnsim.planning.recommend import NEAR
 from gcnsim.scenario import ClusterSpec, Scenario
 
 AT_A_TIME: Final = 8
-"""Settings that are simulated before others are compared with them: a number of its own, whatever the cores."""
+"""The number of settings simulated before the next comparison; it does not depend on the cores."""
 
 LIKELY: Final = 0.7
-"""A chance of this or more is not reached where the stated values miss a limit: they are about the middle of the
-draws."""
+"""A chance of at least this is out of reach if the stated values miss a limit, because they lie near the middle of the
+draws.
+"""
 
 FAR: Final = 3.0
-"""What is so many times a limit at its bound is within it in no draw to speak of."""
+"""A setting whose bound exceeds a limit by this factor meets it in practically no draw."""
 
 BEATEN_BY: Final = (1 + NEAR) ** 2
-"""What beats another setting is so many times as fast: of either machine another setting within NEAR may be chosen."""
+"""An option excludes another setting if it is faster by this factor; either machine may choose another setting within
+NEAR.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario that is considered. least_s: seconds of an iteration that it takes at least; rate: what an hour costs,
-    or GPUs where costs are not known of all, for comparing."""
+    """A considered scenario. least_s: lower bound on seconds per iteration. rate: price per hour, or number of GPUs if
+    some prices are unknown; for comparison only.
+    """
 
     scenario: Scenario
     work: Work
@@ -53,60 +61,60 @@ class Setting:
 
     @property
     def least(self) -> tuple[float, float]:
-        """The least time and cost of what is compared, the latter in units of `rate`."""
+        """Return the lower bounds of the compared time and cost, the latter in units of `rate`."""
         seconds = self.least_s * self.work.compared
         return seconds, seconds * self.rate
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that was simulated."""
+    """A simulated setting."""
 
     setting: Setting
     candidate: Candidate
 
     @property
     def work(self) -> Work:
-        """How much is done, and what an hour costs."""
+        """The amount of work and the price per hour."""
         return self.setting.work
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario as it was asked for."""
+        """The scenario as requested."""
         return self.setting.scenario
 
     @property
     def gpus(self) -> int:
-        """GPUs of its machine."""
+        """The number of GPUs of the machine."""
         return self.scenario.cluster.gpus
 
     @property
     def seconds(self) -> Seconds:
-        """Time of what is compared."""
+        """The time that is compared."""
         return self.candidate.iteration_s * self.work.compared
 
     @property
     def price(self) -> float:
-        """Cost of what is compared, in units of the setting's rate."""
+        """The compared cost, in units of the setting's rate."""
         return self.seconds * self.setting.rate
 
     @property
     def cost(self) -> float | None:
-        """Cost of what is compared, in the currency of costs; None where no price is known."""
+        """The compared cost in the currency of costs, or None if no price is known."""
         return None if self.work.per_hour is None else self.seconds * self.work.per_hour / 3600.0
 
     @property
     def seconds_by_draw(self) -> FloatArray:
-        """Time of what is compared under every joint draw of the assumptions, float64[draws]."""
+        """Return the compared time under every joint draw of the assumptions, float64[draws]."""
         return self.candidate.times * self.work.compared
 
     @property
     def fits(self) -> bool:
-        """Whether the GPUs hold it, as far as is known."""
+        """Whether it fits in GPU memory, as far as is known."""
         return self.candidate.result.fits is not False
 
     def meets(self, goal: Goal) -> bool:
-        """Whether it is within every limit with the chance that is asked for, and the GPUs hold it."""
+        """Return whether it fits in GPU memory and meets every limit with the requested chance."""
         return self.fits and self.chance(goal) >= goal.confidence
 
     def chance(self, goal: Goal) -> float:
@@ -116,11 +124,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found. options: simulated; the others were not, each for the first reason that holds: not allowed by
-    method or workload, too large for the GPUs' memory, a limit missed at the bound, beaten by what was simulated.
+    """The result of a search.
 
-    considered: those that the GPUs hold. settings: all that were looked at; same: those that run the same schedule as
-    another one and were not looked at again. grid: of how many that differ they were picked; None: they are all.
+    options: the simulated settings. The other counts name the first reason that applies: not allowed by method or
+    workload, too large for GPU memory, a limit missed at the bound, beaten by a simulated option. considered: settings
+    that fit in memory. settings: all settings. same: settings with the same schedule as another one. grid: the number
+    of distinct settings they were sampled from, None for all.
     """
 
     options: tuple[Option, ...]
@@ -136,7 +145,7 @@ class Search:
 
 
 Pick = Callable[[Sequence[Scenario], Callable[[Sequence[Scenario]], list[Setting]]], list[Setting]]
-"""Of many settings those that are looked at, by what gives some of them with their bounds."""
+"""A function that samples settings; it receives a function that computes their bounds."""
 
 
 def search(
@@ -149,15 +158,15 @@ def search(
     pick: Pick | None = None,
     limit: float = inf,
 ) -> Search:
-    """Simulate those of `every` that may be the best, and what tells the reader why the others are not.
+    """Simulate those of `every` that may be the best, and count the reasons for which others are not simulated.
 
-    training: iterations of a training, where its time or cost counts. on_batch: hears how many were simulated, and how
-    many are left. pick: which settings are looked at, with their bounds, of more than limit that differ.
+    training: iterations of a training, if its time or cost matters. on_batch: a callback with the numbers of simulated
+    and remaining settings. pick: samples the settings if more than `limit` differ.
     """
     distinct = {canonical(setting): setting for setting in reversed(every)}
     unique = [setting for setting in every if distinct[canonical(setting)] == setting]
     rents = {one.cluster: rent_of(one.cluster, book) for one in unique}
-    # Where cost decides, a setting without a price is left out, and may not change how the others are compared.
+    # If cost decides, a setting without a price is excluded and must not change how the others are compared.
     by_gpu = not needs_price(goal) and any(one is None for one in rents.values())
 
     def bounded(some: Sequence[Scenario]) -> list[Setting]:
@@ -189,7 +198,7 @@ def search(
 
 
 def _may_meet(studies: StudyCache, setting: Setting, goal: Goal) -> bool:
-    """Whether a setting may be within every limit with the chance that is asked for, by its bound."""
+    """Return whether the bound of a setting allows every limit to be met with the requested chance."""
     excess = goal.excess(setting.least_s, setting.work)
     if excess <= 1.0:
         return True
@@ -200,7 +209,7 @@ def _may_meet(studies: StudyCache, setting: Setting, goal: Goal) -> bool:
 
 
 def needs_price(goal: Goal) -> bool:
-    """Whether a setting without a known price cannot be judged."""
+    """Return whether a setting without a known price cannot be judged."""
     return goal.minimise == COST or goal.per_hour is not None or goal.most_cost is not None
 
 
@@ -212,19 +221,19 @@ def _with_bounds(
     *,
     by_gpu: bool,
 ) -> list[Setting]:
-    """The settings that method and workload allow, each with the least time of an iteration.
+    """Return the settings that method and workload allow, each with its lower bound on the iteration time.
 
-    by_gpu: whether machines are compared by their GPUs, since of some no price is known.
+    by_gpu: whether machines are compared by number of GPUs, because some prices are unknown.
     """
-    found = []
+    settings = []
     for scenario, least in zip(wanted, studies.least_times(wanted), strict=True):
         if least is not None:
             rent = rents[scenario.cluster]
             per_hour = None if rent is None else rent.per_hour
             work = Work(least[1], None if training is None else training(scenario), per_hour)
             rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
-            found.append(Setting(scenario, work, least[0], rate))
-    return found
+            settings.append(Setting(scenario, work, least[0], rate))
+    return settings
 
 
 def _simulated(
@@ -248,22 +257,25 @@ def _simulated(
 
 
 def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
-    """The settings simulated side by side."""
+    """Simulate the settings in parallel."""
     studies.prepare([setting.scenario for setting in settings])
     return [Option(setting, studies.candidate(setting.scenario)) for setting in settings]
 
 
 def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
-    """Whether an option is surely better in every way: near its worst end it is no slower and no dearer than the other
-    at its least time."""
+    """Return whether an option surely dominates: near its worst end it is no slower and no dearer than the setting's
+    bound.
+    """
     worst = max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
     seconds, cost = setting.least
     return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
 
 
 def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal: Goal) -> bool:
-    """Whether an option is better in nearly every joint draw, in pairs, and by more than NEAR at the stated values:
-    the other at its least time, moved in every draw as its estimate moves."""
+    """Return whether an option is better in nearly every paired joint draw, and by more than NEAR at the stated values.
+
+    The setting is at its lower bound, scaled in every draw like its estimate.
+    """
     seconds, cost = setting.least
     now = option.seconds * BEATEN_BY
     if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
@@ -276,41 +288,46 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal:
 
 
 def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
-    """Whether an option has no more GPUs than a setting, where these count."""
+    """Return whether an option has no more GPUs than a setting, if the number of GPUs matters."""
     return goal.minimise != GPUS or option.gpus <= setting.scenario.cluster.gpus
 
 
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
-    """Of settings that miss a limit at their bounds, those that may come closest to meeting it."""
+    """Return, of the settings whose bounds miss a limit, those that may come closest to it."""
     left = sorted(missed, key=lambda setting: goal.excess(setting.least_s, setting.work))
-    found: list[Option] = []
+    closest: list[Option] = []
     best = min((excess_of(option, goal) for option in options), default=inf)
-    while left and (not found or goal.excess(left[0].least_s, left[0].work) < best):
-        found += simulate(studies, left[:AT_A_TIME])
-        best = min(best, *(excess_of(one, goal) for one in found))
+    while left and (not closest or goal.excess(left[0].least_s, left[0].work) < best):
+        closest += simulate(studies, left[:AT_A_TIME])
+        best = min(best, *(excess_of(one, goal) for one in closest))
         left = left[AT_A_TIME:]
-    return found
+    return closest
 
 
 def excess_of(option: Option, goal: Goal) -> float:
-    """The largest limited amount over its limit; infinite where the GPUs do not hold it."""
+    """Return the largest ratio of an amount to its limit; infinite if it does not fit in GPU memory."""
     return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
 
 
 SURE: Final = 0.95
-"""Of the joint draws: an option that another one beats in so many is dominated; in fewer, they cannot be told apart."""
+"""An option is dominated if another one beats it in this share of the joint draws; below it, they are
+indistinguishable.
+"""
 
 
 def cost_ratio(price: float, other: float) -> float:
-    """`price` over `other`, either of which may be 0 (a machine of one's own): two that cost nothing cost the same."""
+    """Return `price` over `other`. Either may be 0 (a machine you own); two prices of 0 have the ratio 1."""
     if other == 0.0:
         return 1.0 if price == 0.0 else inf
     return price / other
 
 
 def dominated(times: FloatArray, rates: float) -> FloatArray:
-    """Draw by draw, whether an option of `times` the time of another, at `rates` its price of an hour, beats it: it is
-    no slower and no dearer, and not the same in both, bool[draws]."""
+    """Return, per draw, whether an option with `times` the time and `rates` the price of another dominates it,
+    bool[draws].
+
+    It dominates if it is no slower and no dearer, and not equal in both.
+    """
     cost = times * rates
     no_worse = (times <= 1.0) & (cost <= 1.0)
     return np.asarray(no_worse & ((times < 1.0) | (cost < 1.0)))

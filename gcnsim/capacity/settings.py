@@ -1,8 +1,8 @@
-"""What a recommendation chooses from: machines (instances of the catalogue that have a price, or those of lists), and
-on each the candidates of the rule, as a what-if has them, or a grid.
+"""The settings that a recommendation considers: machines, and on each the candidates of the rule or a grid.
 
-Of a grid that is too large a genetic search over bounds picks some (Optuna): least time and least cost are minimised
-together (NSGA-II), its seed drawn from a named stream, so the same question looks at the same settings.
+Machines are the priced instances of the catalogue or the given lists. If a grid is too large, a genetic search over
+bounds samples it (Optuna's NSGA-II), minimising time and cost together. Its seed comes from a named stream, so the same
+question samples the same settings.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from gcnsim.streams import stream
 from gcnsim.units import format_gbps
 
 SERVERS: Final = (1, 2, 3, 4)
-"""Instances of a kind that are tried where nobody says how many GPUs."""
+"""Numbers of instances per type that are tried if the number of GPUs is not given."""
 
 MOST_GPUS: Final = 32
-"""Most GPUs of these: the shipped profiles of partitions go as far."""
+"""The most GPUs that are tried then: the bundled partition profiles reach this far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """What to choose from; an empty list is what is usual: instances of the catalogue that have a price.
+    """The machines to choose from; an empty list means the priced instances of the catalogue.
 
-    hosts: instance types by name. devices, bandwidths (bytes/s): of machines that are no instance. taus, rates, caches:
-    knobs; where none is given, the candidates of the rule.
+    hosts: instance types by name. devices, bandwidths (bytes/s): for machines that are not instances. taus, rates,
+    caches: knobs; if none is given, the candidates of the rule.
     """
 
     hosts: tuple[str, ...] = ()
@@ -56,11 +56,11 @@ class Machines:
 
     @property
     def knobs_named(self) -> bool:
-        """Whether the question says which knobs to choose from."""
+        """Whether the question names knobs to choose from."""
         return bool(self.taus or self.rates or self.caches)
 
     def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
-        """The machines, each once. Raises ScenarioError where a name is none of the catalogue's."""
+        """Return the distinct machines. Raises ScenarioError for an unknown name."""
         if base.measured_compute is not None:
             return self._measured(base, book)
         if self.devices or self.bandwidths:
@@ -74,15 +74,15 @@ class Machines:
         return kept
 
     def _measured(self, base: ClusterSpec, book: PriceBook) -> list[ClusterSpec]:
-        """The machines of the device and the number of workers that were measured. Raises ScenarioError for others."""
-        found = resolve_machine(base).measured
-        assert found is not None
-        source = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
-        for option, values, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
+        """Return the machines with the measured device and number of workers. Raises ScenarioError for others."""
+        measured = resolve_machine(base).measured
+        assert measured is not None
+        source = f"{base.measured_compute} was measured on {measured.parts} x {base.device}"
+        for option, values, own in (("gpus", self.gpus, measured.parts), ("device", self.devices, base.device)):
             other = next((value for value in values if value != own), None)
             if other is not None:
                 raise ScenarioError(f"--{option}: {other} is not what was measured, {source}; allowed: {own}")
-        here = replace(self, gpus=(found.parts,))
+        here = replace(self, gpus=(measured.parts,))
         if self.devices or self.bandwidths:
             return list(dict.fromkeys(here._of_lists(base)))
         names = self.hosts or priced_hosts(book)
@@ -118,7 +118,7 @@ class Machines:
                     device=instance.device,
                     host=known,
                     bandwidth=min(instance.bandwidth, 1.25e12),
-                    # A link that was asked for stands.
+                    # A requested link is kept.
                     link=instance.network if base.link == GENERIC_LINK else base.link,
                     gpus=gpus,
                     gpus_per_server=inside,
@@ -126,14 +126,15 @@ class Machines:
 
 
 def usual_gpus(per_server: int) -> list[int]:
-    """Numbers of GPUs that are tried of an instance type: two, four, ... of one instance, and those of
-    one to four whole ones."""
+    """Return the numbers of GPUs that are tried for an instance type: two, four, ... of one instance, and one to four
+    whole ones.
+    """
     part = [2**power for power in range(1, per_server.bit_length()) if 2**power < per_server]
     return part + ([count * per_server for count in SERVERS if count * per_server <= MOST_GPUS] or [per_server])
 
 
 def space_text(clusters: Sequence[ClusterSpec]) -> str:
-    """The machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
+    """Return the machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
     gpus = sorted({cluster.gpus for cluster in clusters})
     count = f"{gpus[0]} to {gpus[-1]} GPUs" if len(gpus) > 1 else plural(gpus[0], "GPU")
     named = {instance_name(cluster) for cluster in clusters}
@@ -148,25 +149,24 @@ def space_text(clusters: Sequence[ClusterSpec]) -> str:
 
 
 def instance_name(cluster: ClusterSpec) -> str | None:
-    """The instance type that a machine's servers are; None of servers that are none."""
+    """Return the instance type of a machine's servers, or None if they have none."""
     instance = instance_of(cluster.host) if is_host(cluster.host) else None
     return cluster.host if instance is not None and instance.device == cluster.device else None
 
 
 def priced_hosts(book: PriceBook) -> tuple[str, ...]:
-    """The hosts of the catalogue that can be rented by the prices of `book`, by name, and files of hosts that it has
-    prices of."""
+    """Return the hosts that `book` has a price for: catalogue hosts by name, and host files."""
     listed = {price.instance for price in prices() if price.pricing == book.pricing}
     listed |= {price.instance for price in book.given}
     own = sorted(name for name in listed if is_file(name))
-    found = (*(name for name in hosts() if name in listed), *own)
-    if not found:
+    names = (*(name for name in hosts() if name in listed), *own)
+    if not names:
         raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
-    return found
+    return names
 
 
 def machine_text(cluster: ClusterSpec) -> str:
-    """A machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
+    """Return a machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
     gpus = f"{cluster.gpus} x {cluster.device}"
     if instance_name(cluster) is None:
         return f"{gpus} at {format_gbps(cluster.bandwidth)}"
@@ -174,7 +174,7 @@ def machine_text(cluster: ClusterSpec) -> str:
 
 
 def name_of(scenario: Scenario) -> str:
-    """Setting and machine in words."""
+    """Return setting and machine in words."""
     return f"{setting_text(scenario.method)} on {machine_text(scenario.cluster)}"
 
 
@@ -182,14 +182,16 @@ TAUS: Final = (0, 1, 2)
 CACHES: Final = (0.0, 0.1, 0.3)
 
 MANY: Final = 16
-"""Settings of a machine whose iterations to the accuracy are known: of more, the most promising are looked at."""
+"""The most settings per machine with known iterations to the accuracy; of more, the most promising are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """settings: those that are looked at, of all machines. shown: of them, those that a what-if would show by
-    themselves, than which nothing slower is recommended. slower: how many more were left out, since another one of
-    their machine is faster by its analytic estimate."""
+    """The considered settings of all machines.
+
+    shown: those that what-if shows by default; the choice is no slower than them. slower: the number excluded because
+    another one on the same machine has a faster estimate.
+    """
 
     settings: tuple[Scenario, ...]
     shown: frozenset[Scenario]
@@ -206,8 +208,11 @@ def considered(
     *,
     on_record: bool = False,
 ) -> Considered:
-    """The settings that may be recommended, on every machine. training: iterations to the accuracy asked for.
-    on_record: whether more approximate settings may be too, where their iterations are known."""
+    """Return the settings that may be recommended on every machine.
+
+    training: iterations to the target accuracy. on_record: whether settings beyond the rule are included if their
+    iterations are known.
+    """
 
     def allowed(scenario: Scenario) -> bool:
         known = on_record and training is not None and training(scenario) is not None
@@ -221,7 +226,7 @@ def considered(
     kept_all: list[Scenario] = []
     total = 0
     homes = [replace(base, cluster=cluster) for cluster in clusters]
-    # What candidates read is counted once for every number of GPUs, before processes part ways.
+    # Count what candidates read once for every number of GPUs, before processes fork.
     for home in {home.cluster.gpus: home for home in homes}.values():
         studies.read_counts(candidates(home, rule))
     shortlists = parallel_map(lambda home: _shortlist(studies, home, rule, training), homes, studies.processes)
@@ -234,13 +239,13 @@ def considered(
     return Considered(tuple(kept_all), frozenset(shown), max(0, total - len(kept_all)))
 
 
-def measured_only(found: Considered) -> Considered:
-    """Those of the settings whose compute was measured, where any is; all where none has to be.
+def measured_only(every: Considered) -> Considered:
+    """Return the settings with measured compute times, or all if no compute times are measured.
 
-    Raises ScenarioError, with the command that measures it, where none was.
+    Raises ScenarioError with the command that measures them if none is measured.
     """
     kept, why = [], None
-    for setting in found.settings:
+    for setting in every.settings:
         try:
             answering(setting)
             kept.append(setting)
@@ -248,12 +253,11 @@ def measured_only(found: Considered) -> Considered:
             why = why or error
     if why is not None and not kept:
         raise why
-    return replace(found, settings=tuple(kept), shown=found.shown & set(kept))
+    return replace(every, settings=tuple(kept), shown=every.shown & set(kept))
 
 
 def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
-    """The candidates of a machine that are worth simulating. Where trainings differ in their iterations, those of every
-    method."""
+    """The candidates of a machine that are worth simulating. If iterations differ by method, keep every method."""
     if training is None:
         return shortlist(studies, home, rule)
     known = [candidate for candidate in candidates(home, rule) if training(candidate) is not None]
@@ -264,7 +268,7 @@ def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterat
 
 
 def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
-    """The methods with the knobs asked for on one machine; knobs that nobody named have the values of candidates."""
+    """Return the methods with the requested knobs on one machine; other knobs take the values of candidates."""
     rates = machines.rates or tuple(one for one in RATES if one >= rule.min_sampling_rate)
     grid = Grid(
         methods=rule.methods,
@@ -281,31 +285,31 @@ def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
 
 
 LIMIT: Final = 2000
-"""Settings of which bounds are computed, unless the question says otherwise."""
+"""The default number of settings whose bounds are computed."""
 
 POPULATION: Final = 48
-"""Settings of a generation, whose bounds are computed side by side."""
+"""The settings of a generation, whose bounds are computed in parallel."""
 
 PATIENCE: Final = 8
-"""Generations without a new setting after which the search ends."""
+"""The search ends after this many generations without a new setting."""
 
 Bounded = Callable[[Sequence[Scenario]], list[Setting]]
-"""The settings that are allowed, of some, with their bounds."""
+"""A function that returns the allowed settings of some, with their bounds."""
 
 
 def coordinates(scenario: Scenario) -> dict[str, str]:
-    """Where a setting stands in each knob, as words."""
+    """Return the coordinates of a setting in each knob, as words."""
     cluster, method = scenario.cluster, scenario.method
     instance = instance_name(cluster)
-    found = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
+    place = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
     if instance is None:
-        found["bandwidth"] = format_gbps(cluster.bandwidth)
+        place["bandwidth"] = format_gbps(cluster.bandwidth)
     cache = method.cache.describe()
-    return found | {"method": method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
+    return place | {"method": method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
 
 
 def nsga2_sample(every: Sequence[Scenario], bounded: Bounded, limit: int, seed: int) -> list[Setting]:
-    """At most `limit` of `every`, with their bounds. Raises ScenarioError without Optuna."""
+    """Return at most `limit` of `every`, with their bounds. Raises ScenarioError without Optuna."""
     optuna = _optuna(len(every), limit)
     seed = int(stream(seed, "recommend").integers(2**31))
     sampler = optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=seed)
@@ -332,7 +336,7 @@ def nsga2_sample(every: Sequence[Scenario], bounded: Bounded, limit: int, seed: 
 
 
 def _tell(search: Any, trial: Any, settings: Sequence[Setting] | None) -> None:
-    """The least of what stands at a place; a failure where nothing does, or nothing that is allowed."""
+    """Report the lowest bound at a point to Optuna, or a failure if no allowed setting is there."""
     if settings:
         search.tell(trial, min(setting.least for setting in settings))
     else:
@@ -340,7 +344,7 @@ def _tell(search: Any, trial: Any, settings: Sequence[Setting] | None) -> None:
 
 
 def _place(scenario: Scenario) -> tuple[str, ...]:
-    """Where a setting stands in each knob, the same knobs for all."""
+    """Return the coordinates of a setting in the knobs that all settings share."""
     found: Mapping[str, str] = coordinates(scenario)
     names = ("machine", "GPUs", "bandwidth", "method", "tau", "rate", "cache")
     return (*(found.get(name, "") for name in names), knob_text(scenario.method))

@@ -1,6 +1,8 @@
-"""The command line: parse, call, print. Only the module of the command that was asked for is imported.
+"""The command line: parse, call the API, print. Only the module of the requested command is imported.
 
-Exit codes: 0 done; 2 the user's error, one line on stderr; 1 our fault, one line (GCNSIM_DEBUG=1 adds the traceback);
+Exit codes: 0 success; 2 the user's error, one line on stderr; 1 our error, one line (GCNSIM_DEBUG=1 adds the
+traceback);
+
 130 and 143 ended by Ctrl-C or SIGTERM, one line.
 """
 
@@ -49,21 +51,21 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 _SHOWN: Final = 60
-"""Characters of a name that is too long for a file."""
+"""Characters shown of a word that is too long to be a file name."""
 
 COMPLETE: Final = "_GCNSIM_COMPLETE"
-"""Set by a shell that wants completions instead of a run (click's own protocol)."""
+"""Set by a shell that asks for completions (click's protocol)."""
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and help, and imports one only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order a reader meets them."""
+        """Return the names of the commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; None when there is none of that name."""
+        """Import and return the command; None if no command has this name."""
         if cmd_name not in COMMANDS:
             return None
         module, attribute = COMMANDS[cmd_name][0].split(":")
@@ -81,11 +83,11 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Commands and options that begin with `incomplete`, without importing any."""
-        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        items = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The names with their help, without importing any."""
+        """Write the names with their help, without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -152,7 +154,7 @@ def _run(arguments: list[str]) -> int:
 
 @contextmanager
 def _prepared() -> Iterator[None]:
-    """A block in which requests to end are answered, and streams closed before we began take nothing."""
+    """Return a block that answers requests to end; streams that were closed at the start discard their output."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
@@ -161,7 +163,7 @@ def _prepared() -> Iterator[None]:
 
 
 def _usage(error: click.ClickException) -> int:
-    """A group without a command prints its help; every other misuse is one line."""
+    """Print the help for a group without a command, and one line for every other misuse."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         click.echo(context.get_help())
@@ -171,7 +173,9 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _reader_left() -> int:
-    """Whoever read our output has seen enough: not an error. Nothing may be written at shutdown either."""
+    """End quietly: the reader of our output has closed it, which is no error. Nothing may be written at shutdown
+    either.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

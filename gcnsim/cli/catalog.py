@@ -26,7 +26,7 @@ YES: Final = {True: "yes", False: "no"}
 
 
 def names() -> Mapping[str, Sequence[str]]:
-    """The names of the catalogue by kind."""
+    """Return the names of the catalogue by kind."""
     return {
         "devices": hardware.devices(),
         "links": hardware.links(),
@@ -54,7 +54,7 @@ def entry_named(name: str) -> tuple[str, str]:
 
 
 def profile_facts(item: Any) -> dict[str, Any]:
-    """A device's, link's or host's figures and facts, and what else of the catalogue it names, as plain data."""
+    """Return the figures and facts of a device, link or host, and the catalogue entries it names, as plain data."""
     figures = hardware.figures_of(item)
     facts = {"name": item.name, "title": item.title, "figures": {key: asdict(value) for key, value in figures.items()}}
     own = facts_of(item)
@@ -62,13 +62,13 @@ def profile_facts(item: Any) -> dict[str, Any]:
 
 
 def facts_of(item: Any) -> dict[str, hardware.Fact]:
-    """What is known to hold, or not to hold, of a device or host."""
+    """Return the boolean facts of a device or host: what it has, or is known not to have."""
     known = {name: getattr(item, name, None) for name in ("peer_to_peer", "gpudirect")}
     return {name: fact for name, fact in known.items() if fact is not None}
 
 
 def written(key: str, value: float) -> str:
-    """The value of the figure `key` with its unit."""
+    """Return the value of the figure `key` with its unit."""
     quantity = hardware.QUANTITIES[key]
     if key.endswith("_bandwidth") or key == "nvlink":  # sold in bytes; networks are in bits
         quantity = replace(units.BANDWIDTH, written=("GB/s", "MB/s", "GiB/s", "B/s"))
@@ -85,7 +85,7 @@ _LOADS: Final[Mapping[str, Callable[[str], Any]]] = {
     "hosts": lambda name: hardware.host(name),
 }
 _NAMED: Final = ("link", "device", "network", "pcie")
-"""What of the catalogue a device or host names."""
+"""Fields of a device or host that name other entries of the catalogue."""
 
 
 @click.command("compare", short_help="Compare figures of devices, links or hosts.")
@@ -114,12 +114,12 @@ def compare_command(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _items(names: Sequence[str]) -> tuple[str, list[Any]]:
-    """The kind of the entries named, and the entries. Raises ScenarioError where they cannot be compared."""
-    found = [entry_named(name) for name in names]
-    for kind, name in found:
+    """Return the kind of the entries, and the entries. Raises ScenarioError if they cannot be compared."""
+    entries = [entry_named(name) for name in names]
+    for kind, name in entries:
         if kind not in _LOADS:
             raise ScenarioError(f"catalog compare: {name} is a {SINGULAR[kind]}; allowed: devices, links or hosts")
-    (kind, first), *others = found
+    (kind, first), *others = entries
     if not others:
         raise ScenarioError(f"catalog compare: {first} alone is named; allowed: two or more {kind}")
     for other, name in others:
@@ -127,11 +127,11 @@ def _items(names: Sequence[str]) -> tuple[str, list[Any]]:
             raise ScenarioError(
                 f"catalog compare: {first} is a {SINGULAR[kind]}, {name} a {SINGULAR[other]}; allowed: all of one kind"
             )
-    return kind, [_LOADS[kind](name) for _, name in found]
+    return kind, [_LOADS[kind](name) for _, name in entries]
 
 
 def _rows(items: Sequence[Any]) -> list[list[str]]:
-    """A line for each figure, fact and name that one of the entries has."""
+    """Return one line for each figure, fact and name that an entry has."""
     figures = [hardware.figures_of(item) for item in items]
     rows = []
     for key, ratios in _ratios(items).items():
@@ -151,18 +151,18 @@ def _rows(items: Sequence[Any]) -> list[list[str]]:
 
 
 def _spread(name: str, cells: Sequence[str]) -> list[str]:
-    """A line without ratios."""
+    """Return a line without ratios."""
     return [name, cells[0], *(text for cell in cells[1:] for text in (cell, ""))]
 
 
 def _ratios(items: Sequence[Any]) -> dict[str, list[float | None]]:
-    """By figure that one of the entries has, those of all over that of the first; None where one has none."""
+    """Return the ratios of each figure to the first entry's; None where an entry lacks it."""
     figures = [hardware.figures_of(item) for item in items]
-    found: dict[str, list[float | None]] = {}
+    ratios: dict[str, list[float | None]] = {}
     for key in dict.fromkeys(key for figure in figures for key in figure):
         base = figures[0][key].value if key in figures[0] and key != GENERATION else 0.0
-        found[key] = [figure[key].value / base if key in figure and base else None for figure in figures]
-    return found
+        ratios[key] = [figure[key].value / base if key in figure and base else None for figure in figures]
+    return ratios
 
 
 def _cell(key: str, figure: hardware.Figure | None) -> str:
@@ -172,7 +172,7 @@ def _cell(key: str, figure: hardware.Figure | None) -> str:
 
 
 def _named(item: Any) -> dict[str, str | None]:
-    """The names of the catalogue that an entry of its kind may have."""
+    """Return the fields of this kind of entry that name other entries."""
     return {name: getattr(item, name) for name in _NAMED if hasattr(item, name)}
 
 
@@ -197,11 +197,11 @@ def list_command(kind: str | None, as_json: bool) -> None:
     """
     if kind is not None and kind not in _LISTS:
         raise ScenarioError(f"catalog: unknown kind {kind!r}; {nearest(kind, _LISTS)}")
-    found = {name: rows() for name, rows in _LISTS.items() if kind in (None, name)}
+    lists = {name: rows() for name, rows in _LISTS.items() if kind in (None, name)}
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, **found}, indent=2, ensure_ascii=False))
+        click.echo(json.dumps({"schema": SCHEMA, **lists}, indent=2, ensure_ascii=False))
         return
-    for name, rows in found.items():
+    for name, rows in lists.items():
         click.echo(f"{name}:")
         click.echo(_columns([[str(value) for value in row.values()] for row in rows]))
 

@@ -1,4 +1,4 @@
-"""What a shell completes behind an option: names that its rule allows, one or several between commas, and files.
+"""Shell completion of option values: allowed names, one or several separated by commas, and files.
 
 Names are looked up only when the user presses the key.
 """
@@ -18,33 +18,33 @@ from gcnsim.workload import datasets
 
 
 def names_of(option: Option) -> Callable[[], Iterable[str]] | None:
-    """The names that an option allows; None of one that takes anything."""
+    """Return the names that an option allows; None for an option that takes any text."""
     rule = option.rule
     names = rule.names if isinstance(rule, Choice) else None
     return None if names is None else lambda: (*option.names, *names())
 
 
 def complete(option: Option) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """What completes an option of names."""
+    """Return the completions of an option that takes names."""
 
     def completed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         before, comma, last = incomplete.rpartition(",") if option.many == LIST else ("", "", incomplete)
         names = [name for name in (names_of(option) or tuple)() if name.startswith(last)]
-        found: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
-        if isinstance(option.rule, Choice) and option.rule.own is not None and not found and not comma:
-            found.append(CompletionItem(incomplete, type="file"))
-        return found
+        items: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
+        if isinstance(option.rule, Choice) and option.rule.own is not None and not items and not comma:
+            items.append(CompletionItem(incomplete, type="file"))
+        return items
 
     return completed
 
 
 def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """The kinds of the catalogue."""
+    """Return the kinds of the catalogue."""
     kinds = ("devices", "links", "hosts", "datasets", "methods", "prices")
     return [CompletionItem(kind) for kind in kinds if kind.startswith(incomplete)]
 
 
 def complete_any(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Every name of the catalogue."""
-    found = (*devices(), *hosts(), *links(), *datasets(), *methods())
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    """Return every name of the catalogue."""
+    names = (*devices(), *hosts(), *links(), *datasets(), *methods())
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -23,13 +23,11 @@ NEEDS = ("dash", "flask", "waitress")
 @click.option(
     "--token", envvar="GCNSIM_DASHBOARD_TOKEN", help="Secret that browsers must present, 16 characters or more."
 )
-@click.option(
-    "--files", type=click.Path(), default=".", show_default=True, help="Folder below which pages may open files."
-)
+@click.option("--files", type=click.Path(), default=".", show_default=True, help="Folder whose files pages may open.")
 @click.option("--processes", type=click.IntRange(min=1), help="Worker processes.  [default: one per core]")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def command(host: str, port: int, token: str | None, files: str, processes: int | None, opens: bool) -> None:
-    """Pages in a browser: what-if with sliders, compare, plan, sweep, validation.
+    """Serve pages to a browser: what-if with sliders, compare, plan, sweep, validation.
 
     Ctrl-C ends it. Only browsers on this machine can reach it, unless --host is set.
 

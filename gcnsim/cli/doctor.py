@@ -42,7 +42,7 @@ CORE: Final[Mapping[str, str]] = {
     "scipy": "scipy",
     "simpy": "simpy",
 }
-"""Distribution -> module; every command may need any of them, so each is really imported here."""
+"""Distribution -> module. Every command may need any of them, so each is really imported here."""
 
 EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "runtime": (
@@ -81,7 +81,7 @@ TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:
-    """What is installed, what is missing, what each extra would add, which engine simulates.
+    """Report what is installed, what is missing, what each extra would add, which engine simulates.
 
     Exit code 1 if a core dependency is broken, or the engine cannot be compiled as asked.
 
@@ -95,7 +95,7 @@ def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:
 
 
 def _compile(ctx: click.Context) -> None:
-    """Compile the engine; where that fails, say why and end with exit code 1."""
+    """Compile the engine; if that fails, print why and end with exit code 1."""
     from gcnsim.engine import compile_now, engine
 
     if engine().kernel is None:
@@ -106,7 +106,7 @@ def _compile(ctx: click.Context) -> None:
 
 
 def examine() -> dict[str, Any]:
-    """The state of this installation, as plain data."""
+    """Return the state of this installation as plain data."""
     from gcnsim.methods import broken_methods
 
     minimum = _minimum_versions()
@@ -131,7 +131,7 @@ def examine() -> dict[str, Any]:
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """`report` for people, one fact a line; without rich, which may be what is missing."""
+    """Return `report` as text, one fact per line. It does not use rich, which may be missing."""
     python = report["python"]
     lines = [
         f"gcnsim {report['gcnsim']}, Python {python['version']} ({python['executable']})"
@@ -158,15 +158,15 @@ def render(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _resources(found: Mapping[str, Any]) -> str:
-    """What may be used of this machine, in words."""
-    quota = f" (a container's quota: {found['quota']:g} CPUs)" if found["quota"] is not None else ""
-    memory = f", {found['memory_bytes'] / 2**30:.1f} GiB of memory" if found["memory_bytes"] is not None else ""
-    return f"{plural(found['cores'], 'core')}{quota}{memory}"
+def _resources(resources: Mapping[str, Any]) -> str:
+    """Return a description of the CPU cores and memory that may be used."""
+    quota = f" (a container's quota: {resources['quota']:g} CPUs)" if resources["quota"] is not None else ""
+    memory = f", {resources['memory_bytes'] / 2**30:.1f} GiB of memory" if resources["memory_bytes"] is not None else ""
+    return f"{plural(resources['cores'], 'core')}{quota}{memory}"
 
 
 def _engine() -> dict[str, str]:
-    """Which engine simulates: the compiled one, from which file, or the reference, and why."""
+    """Return which engine simulates: the compiled one and its file, or the reference and why."""
     try:
         from gcnsim.engine import engine
     except ImportError as error:
@@ -189,8 +189,8 @@ def _core(name: str, module: str, minimum: str | None) -> dict[str, str | None]:
 
 
 def _extra(adds: str, parts: Mapping[str, str]) -> dict[str, Any]:
-    found = {name: _version(name) for name, module in parts.items() if importlib.util.find_spec(module) is not None}
-    return {"adds": adds, "installed": found, "missing": [name for name in parts if name not in found]}
+    versions = {name: _version(name) for name, module in parts.items() if importlib.util.find_spec(module) is not None}
+    return {"adds": adds, "installed": versions, "missing": [name for name in parts if name not in versions]}
 
 
 def _version(distribution: str) -> str | None:
@@ -201,7 +201,9 @@ def _version(distribution: str) -> str | None:
 
 
 def _minimum_versions() -> dict[str, str]:
-    """What our own metadata asks for (`name>=version`); empty when we run from a source tree that is not installed."""
+    """Return the requirements in our metadata (`name>=version`); empty if we run from a source tree that is not
+    installed.
+    """
     try:
         wanted = importlib.metadata.requires("gcnsim") or []
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,6 @@
-"""What predictions rest on: `gcnsim calibrate`, `gcnsim validate` and `gcnsim reproduce`."""
+"""The commands `gcnsim calibrate`, `gcnsim validate` and `gcnsim reproduce`, which compare predictions with
+measurements.
+"""
 
 from __future__ import annotations
 
@@ -80,14 +82,14 @@ def validate(
     """
     check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
     with progress() as say:
-        found = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
+        payload = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
     writes: list[Callable[[], object]] = []
-    # The folder first: the JSON may go into it.
+    # The folder is created first: the JSON may go into it.
     if out:
-        writes.append(lambda: api.write_validation(out, found))
+        writes.append(lambda: api.write_validation(out, payload))
     if json_out:
-        writes.append(lambda: api.write_json(json_out, found))
-    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found)
+        writes.append(lambda: api.write_json(json_out, payload))
+    text = json.dumps(payload, indent=2, allow_nan=False) if as_json else api.render_validation(payload)
     show_and_write(text, *writes)
 
 
@@ -114,7 +116,7 @@ def reproduce(
 
     check_outputs(published, csv=csv_out)
     with progress() as say:
-        found = api.reproduce(published, papers=papers, progress=say, processes=processes)
-    text = json.dumps(found, indent=2, allow_nan=False) if as_json else render_reproduction(found)
-    writes = [lambda: write_reproduction(csv_out, found)] if csv_out else []
-    show_and_write(text, *writes, notes=left_out_lines(found))
+        payload = api.reproduce(published, papers=papers, progress=say, processes=processes)
+    text = json.dumps(payload, indent=2, allow_nan=False) if as_json else render_reproduction(payload)
+    writes = [lambda: write_reproduction(csv_out, payload)] if csv_out else []
+    show_and_write(text, *writes, notes=left_out_lines(payload))

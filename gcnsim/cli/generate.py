@@ -49,7 +49,7 @@ class SizeOption(click.ParamType[float]):
 @click.option("--edges", type=click.IntRange(min=1), help="Exact number of undirected edges (block).")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter (block; repeatable).")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Random seed.  [default: the surrogate's own, else 0]")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
 def command(
@@ -62,7 +62,7 @@ def command(
     out: str,
     as_json: bool,
 ) -> None:
-    """Draw a graph from MODEL and write it: block, or the surrogate of a dataset by its name.
+    """Draw a graph from MODEL and write it. MODEL is block, or the name of a dataset whose surrogate to draw.
 
     The same seed gives the same graph. Parameters and surrogates: docs/surrogates.md.
 
@@ -90,7 +90,7 @@ def command(
 
 
 def _refuse_unused(model: str, options: Sequence[str]) -> None:
-    """Raises GraphError for an unknown model, ScenarioError for an option that `model` lacks or does not know."""
+    """Raises GraphError for an unknown model, ScenarioError for an option that `model` does not have."""
     if model not in (BLOCK, *surrogates()):
         raise GraphError(f"unknown model {model!r}; {nearest(model, [BLOCK, *surrogates()])}")
     allowed = ["--nodes", "--edges", "--set"] if model == BLOCK else []
@@ -103,7 +103,7 @@ def _refuse_unused(model: str, options: Sequence[str]) -> None:
 
 
 def _with(model: BlockModel, settings: Sequence[str]) -> BlockModel:
-    """`model` with NAME=VALUE settings. Raises ScenarioError naming the setting."""
+    """Return `model` with NAME=VALUE settings. Raises ScenarioError naming the setting."""
     known = {field.name: field.type for field in fields(model) if field.name not in ("nodes", "edges")}
     changes: dict[str, Any] = {}
     for setting in settings:

@@ -36,7 +36,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
 @click.option("--structure", is_flag=True, help="Omit features, labels and split.")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
 def convert(
@@ -49,7 +49,7 @@ def convert(
     ids_map: str | None,
     as_json: bool,
 ) -> None:
-    """Write the graph in SOURCE, a file or the folder of a published data set, to OUT.
+    """Convert the graph in SOURCE to OUT. SOURCE is a file or the folder of a published data set.
 
     OUT is .npz, with features, labels and split as training reads them, or an edge list (.txt, .edges, .tsv, .csv),
     which holds the edges alone. Formats: docs/files.md.
@@ -127,13 +127,13 @@ def group() -> None:
 
 @group.command()
 @click.argument("file", type=click.Path())
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Describe FILE, or the folder of a published data set, and what was cleaned on loading.
+    """Describe the graph in FILE and what loading cleaned. FILE may be the folder of a published data set.
 
     Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
     prints the contents of its JSON file.
@@ -234,11 +234,11 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
 
 
 def _homophily(facts: dict[str, Any]) -> str:
-    found = facts["homophily"]
-    if found is None:
+    measured = facts["homophily"]
+    if measured is None:
         return "not said: no classes" if facts["classes"] is None else "not said: needs one class a node"
-    beyond = "" if found["adjusted"] is None else f", {found['adjusted']:.3f} adjusted for class sizes"
-    return f"{found['edge']:.3f} of {found['edges']:,} edges{beyond}"
+    beyond = "" if measured["adjusted"] is None else f", {measured['adjusted']:.3f} adjusted for class sizes"
+    return f"{measured['edge']:.3f} of {measured['edges']:,} edges{beyond}"
 
 
 def _print_dgl(facts: DglFacts, as_json: bool) -> None:

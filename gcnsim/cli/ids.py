@@ -32,13 +32,15 @@ class EndColumns(click.ParamType[tuple[str, str]]):
 
 
 def ids_option(function: Function) -> Function:
-    """--ids and --ends."""
+    """Add --ids and --ends to a command."""
     with_ends = click.option("--ends", type=EndColumns(), metavar="COLUMN,COLUMN", help=ENDS)(function)
     return click.option("--ids", type=click.Choice(IDS), default=IDS[0], show_default=True, help=HELP)(with_ends)
 
 
 def ids_options(default: str = "none") -> Callable[[Function], Function]:
-    """--ids, --ends and --ids-map; default: where the map goes without the latter, in words."""
+    """Return a decorator that adds --ids, --ends and --ids-map. default: where the map is written without --ids-map, in
+    words.
+    """
     words = f"Write the node number of each id, as CSV.  [default: {default}]"
 
     def with_both(function: Function) -> Function:
@@ -48,7 +50,7 @@ def ids_options(default: str = "none") -> Callable[[Function], Function]:
 
 
 def map_path(ids: str, ids_map: str | None, out: str | None = None) -> str | None:
-    """Where the map goes: where it was asked for, else beside `out`. Raises ScenarioError for a map of nothing."""
+    """Return where to write the map: --ids-map, else next to `out`. Raises ScenarioError if there are no ids to map."""
     if ids == IDS[0]:
         if ids_map is not None:
             raise ScenarioError(
@@ -65,7 +67,7 @@ def write_map(path: str | None, graph: Graph) -> None:
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Each line as a note on stderr."""
+    """Print each line as a note on stderr."""
     for line in lines:
         click.echo(f"note: {line}", err=True)
 
@@ -78,7 +80,7 @@ partition_option: Final = click.option(
 
 
 def read_owners(path: str, graph: Graph) -> Partitioning:
-    """The partition of `graph` at `path`; what its reader assumed goes to stderr. Raises FileError."""
+    """Return the partition of `graph` stored at `path`; print the reader's notes on stderr. Raises FileError."""
     partitioning = open_partition(path, graph)
     warn([partitioning.note] * bool(partitioning.note))
     return partitioning

@@ -1,4 +1,4 @@
-"""`gcnsim images`: the figures of a page as PNG or SVG."""
+"""`gcnsim images`: writes the figures of a page as PNG or SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterations looked at: `gcnsim compare` puts two side by side, `gcnsim timeline` draws a recorded run."""
+"""`gcnsim compare`, which shows two iterations side by side, and `gcnsim timeline`, which draws a recorded run."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | No
     """
     check_outputs(*_read(a), *_read(b), names, json_out=json_out, html=html)
     with progress() as say:
-        found = api.compare(a, b, names=names, progress=say)
-    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found)
-    writes: list[Callable[[], object]] = [lambda: api.write_json(json_out, found)] if json_out else []
+        payload = api.compare(a, b, names=names, progress=say)
+    text = json.dumps(payload, indent=2, allow_nan=False) if as_json else api.render_comparison(payload)
+    writes: list[Callable[[], object]] = [lambda: api.write_json(json_out, payload)] if json_out else []
     if html:
-        writes.append(lambda: api.write_comparison(html, found))
+        writes.append(lambda: api.write_comparison(html, payload))
     show_and_write(text, *writes)
 
 
 def _read(side: str) -> list[str]:
-    """What is read of one side: FILE of FILE#2, a folder, a scenario and the files that it names."""
+    """Return the files read for one side: FILE of FILE#2, a folder, or a scenario and the files that it names."""
     if side.endswith(SCENARIOS) and os.path.isfile(side):
         return scenario_files(side)
     return [side, side.rpartition("#")[0]]

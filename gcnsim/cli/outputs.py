@@ -23,12 +23,12 @@ from gcnsim.terminal import aligned
 
 
 def print_columns(rows: Sequence[tuple[str, str]]) -> None:
-    """A label and its value a line, the values aligned."""
+    """Print one label and value per line, with the values aligned."""
     click.echo("\n".join(aligned(rows, left=2)))
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """Rows under headings, the first `left` columns to the left, the others to the right."""
+    """Print rows under headings: the first `left` columns aligned to the left, the others to the right."""
     click.echo("\n".join(aligned(rows, headings, left=left)))
 
 
@@ -45,9 +45,10 @@ FILE_FIELDS: Final = (
 
 
 def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str] = ()) -> None:
-    """Print `text`, notes on stderr, then do all `writes`: none that fails costs the answer or another file.
+    """Print `text` and its notes (on stderr), then do all `writes`; a failed write costs neither the answer nor another
+    file.
 
-    Raises FileError naming each that failed, also where standard output did.
+    Raises FileError naming each failed write, and standard output if it failed.
     """
     failed: list[str] = []
     gone: OSError | None = None
@@ -73,11 +74,11 @@ def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str
 
 
 MACHINE_FIELDS: Final = ("cluster.device", "cluster.devices", "cluster.host")
-"""Fields of a scenario that name devices and hosts, of which each may be a file."""
+"""Fields of a scenario that name devices and hosts; each may be a file."""
 
 
 def machine_files(*names: object) -> list[str]:
-    """The files of devices and hosts among names, lists of them, and names separated by commas."""
+    """Return the device and host files among names, lists of names, and names separated by commas."""
     texts = [text for name in names for text in (name if isinstance(name, list | tuple) else [name])]
     words = [word.strip() for text in texts if isinstance(text, str) for word in text.split(",")]
     return [word for word in words if is_file(word)]
@@ -90,10 +91,10 @@ def check_folder(
     read: Iterable[str | None] = (),
     inside: Iterable[str] = (),
 ) -> None:
-    """Refuse a folder that can neither be used nor made; files: options and paths of files that are written beside it.
+    """Refuse a folder that cannot be used or created. files: options, with paths of files to be written next to it.
 
-    Such a file may lie in the folder before it is made. read: as for `check_outputs`. inside: names of the files that
-    are written into the folder. Raises FileError.
+    Such a file may be inside the folder before it exists. read: as for `check_outputs`. inside: names of the files to
+    be written into the folder. Raises FileError.
     """
     read = list(read)
     beside = dict(files)
@@ -124,8 +125,8 @@ def _parent(file: str) -> Path:
 def check_outputs(*read: str | None, **paths: str | None) -> None:
     """Refuse paths that cannot be written, two options that name one file, and files that the command reads.
 
-    read: files and folders that the command reads, None where one was not given; nothing that lies in such a folder is
-    replaced either. paths: by option name, None where it was not given. Raises FileError.
+    read: files and folders that the command reads, None for an option not given; files inside such a folder are not
+    replaced either. paths: by option name, None for an option not given. Raises FileError.
     """
     taken: dict[str, str] = {}
     for name, path in paths.items():
@@ -142,7 +143,7 @@ def check_outputs(*read: str | None, **paths: str | None) -> None:
 
 
 def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
-    """Raises FileError when writing `path` would replace one of the files `read`, or a file in one of those folders."""
+    """Raises FileError if writing `path` would replace one of the files `read`, or a file in one of those folders."""
     if not os.path.exists(path):
         return
     for text in read:
@@ -157,28 +158,28 @@ def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
 
 
 def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
-    """The scenario at `path` and the files that it names. Raises FileError as `read_yaml` does."""
+    """Return the scenario file at `path` and the files that it names. Raises FileError as `read_yaml` does."""
     raw = read_yaml(path)
-    found = [path, *overridden(overrides)]
+    files = [path, *overridden(overrides)]
     for section, _, key in (name.partition(".") for name in FILE_FIELDS):
         fields = raw.get(section) if isinstance(raw, dict) else None
         value = fields.get(key) if isinstance(fields, dict) else None
         if isinstance(value, str):
-            found.append(value)
+            files.append(value)
     cluster = raw.get("cluster") if isinstance(raw, dict) else None
     if isinstance(cluster, dict):
-        found += machine_files(*(cluster.get(name.partition(".")[2]) for name in MACHINE_FIELDS))
-    return found
+        files += machine_files(*(cluster.get(name.partition(".")[2]) for name in MACHINE_FIELDS))
+    return files
 
 
 def overridden(overrides: Iterable[str]) -> list[str]:
-    """The files that `PATH=VALUE` settings name, without quotes around them."""
-    found = []
+    """Return the files that `PATH=VALUE` settings name, without quotes."""
+    files = []
     for text in overrides:
         path, _, value = text.partition("=")
         plain = value.strip().strip("'\"")
         if path.strip() in FILE_FIELDS:
-            found.append(plain)
+            files.append(plain)
         elif path.strip() in MACHINE_FIELDS:
-            found += machine_files(plain)
-    return found
+            files += machine_files(plain)
+    return files

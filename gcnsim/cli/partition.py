@@ -44,13 +44,13 @@ from gcnsim.partition import (
 from gcnsim.scenario import IMBALANCE
 
 _WHOLE_FROM: Final = 100
-"""A mean of less is shown with a decimal."""
+"""Means below this are shown with a decimal."""
 
 _Masks: TypeAlias = Sequence[BoolArray] | None
-"""Who trains, validates and tests, bool[N] each; None where the graph does not say."""
+"""Training, validation and test nodes, bool[N] each; None if the graph does not say."""
 
 KNOWN: Final = {"method": METHODS, "objective": OBJECTIVES, "algorithm": ALGORITHMS, "balance": BALANCES}
-"""The words of each option."""
+"""The names that each option allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class _Cut:
     warnings: tuple[str, ...]
 
     def named(self) -> dict[str, Any]:
-        """The facts for machines."""
+        """Return the result as plain data."""
         owners = self.owners
-        found = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
+        document = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
         roles = {f"{role}_nodes": asdict(spread) for role, spread in self.roles.items()}
-        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
+        return {**document, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
             "warnings": [*self.warnings],
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
@@ -96,7 +96,7 @@ class _Cut:
 )
 @click.option("--balance", default=NODES, show_default=True, help=f"What METIS balances: {', '.join(BALANCES)}.")
 @click.option(
-    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: that of METIS, 3% or 0.1%]"
+    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: METIS' own, 3% or 0.1%]"
 )
 @click.option(
     "--seed",
@@ -105,7 +105,7 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options("beside --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option(
@@ -128,7 +128,7 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Partition the graph in FILE and print how even the parts are and how much crosses between them.
+    """Partition the graph in FILE and describe the parts. Prints their balance and how much crosses between them.
 
     --partition describes an existing partition instead; --out writes it as a gcnsim file. Several numbers of parts,
     methods, objectives, algorithms or balances, separated by commas, print a row each.
@@ -196,7 +196,7 @@ def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:
 
 
 def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
-    """The imbalance allowed, as a scenario has it. Raises UnitError or ScenarioError with the option's name."""
+    """Return the allowed imbalance as stored in scenarios. Raises UnitError or ScenarioError with the option's name."""
     if text is None:
         return None
     if all(way.method != "metis" for way in ways):
@@ -205,7 +205,7 @@ def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
 
 
 def _refuse_ways(partition: str) -> None:
-    """Raises ScenarioError for an option that says how to cut, beside a partition that is there already."""
+    """Raises ScenarioError for an option of partitioning that is given with an existing partition."""
     context = click.get_current_context()
     for name in (*KNOWN, "imbalance", "seed"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -214,7 +214,7 @@ def _refuse_ways(partition: str) -> None:
 
 
 def _cut(loaded: Graph, masks: _Masks, way: _Way, seed: int, imbalance: float | None) -> _Cut:
-    # Processor time, not the wall's: METIS is one thread, and what else the machine does is none of its cost.
+    # Processor time, not wall time: METIS has one thread, and other processes must not count.
     begin = os.times()
     more: dict[str, Any] = {"algorithm": way.algorithm, "imbalance": imbalance, "balance": way.balance}
     more["training"] = None if masks is None else masks[0]
@@ -277,6 +277,6 @@ def _print_rows(cuts: Sequence[_Cut]) -> None:
     print_table((*headings, *more), rows)
 
 
-def _spread(found: Spread) -> str:
-    digits = 0 if found.mean >= _WHOLE_FROM or found.mean == round(found.mean) else 1
-    return f"{found.mean:,.{digits}f} per part ({found.least:,}..{found.most:,})"
+def _spread(spread: Spread) -> str:
+    digits = 0 if spread.mean >= _WHOLE_FROM or spread.mean == round(spread.mean) else 1
+    return f"{spread.mean:,.{digits}f} per part ({spread.least:,}..{spread.most:,})"

@@ -1,4 +1,4 @@
-"""Progress of long work: what is being done, on stderr, after two seconds, and only on a terminal."""
+"""Progress of long work, shown on stderr after two seconds, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 from gcnsim.terminal import LiveLine
 
 PATIENCE_S = 2.0
-"""Work shorter than this says nothing."""
+"""Seconds; shorter work shows no progress."""
 
 
 class ProgressLine:
-    """A function that shows one line, replaced by the next, with a bar where a share in [0, 1] is done."""
+    """Shows one line, replaced by the next, with a bar if a share in [0, 1] is done."""
 
     def __init__(self) -> None:
         self._line = LiveLine(sys.stderr)
@@ -41,7 +41,7 @@ class ProgressLine:
                 self._line.show(*self._said)
 
     def end(self) -> None:
-        """Wipe the line."""
+        """Erase the line."""
         self._timer.cancel()
         with self._lock:
             self._shown, self._said = False, None
@@ -50,7 +50,7 @@ class ProgressLine:
 
 @contextmanager
 def progress() -> Iterator[ProgressLine]:
-    """What says how far work is; silent unless the work is long and stderr a terminal."""
+    """Return a function that shows progress; it is silent unless the work is long and stderr is a terminal."""
     display = ProgressLine()
     try:
         yield display
@@ -59,12 +59,12 @@ def progress() -> Iterator[ProgressLine]:
 
 
 def notice(text: str) -> None:
-    """Say on stderr what is to be known before an answer is there."""
+    """Print a note on stderr before the answer is ready."""
     click.echo(f"note: {text}", err=True)
 
 
 def bar(what: str, total: int, say: Callable[[str, float], None]) -> Callable[[int], None]:
-    """A function that takes what has just been done out of `total`, and says all that is done, per cent by per cent."""
+    """Return a function that adds newly finished work, out of `total`, and shows the sum, one per cent at a time."""
     done, shown = 0, -1
 
     def add(more: int) -> None:

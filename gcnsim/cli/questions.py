@@ -1,6 +1,6 @@
 """Command-line options made from the fields of questions.
 
-Commands with `--inject` list the faults that it takes in their help.
+The help of commands with `--inject` lists the faults.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gcnsim.questions import LIST, PAIRS, PRICES, WHOLE, Option, Question, WhatI
 
 
 class WithFaults(click.Command):
-    """A command whose help ends with the faults, which are looked up when it is shown."""
+    """A command whose help ends with the list of faults, which are looked up when it is shown."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The faults, a line each."""
+        """Write the faults, one per line."""
         from gcnsim.scenario import fault_lines
 
         lines = (f"  {line}" for line in fault_lines())
@@ -37,7 +37,7 @@ Decorator: TypeAlias = Callable[[Function], Function]
 
 
 class Values(click.ParamType[list[Any]]):
-    """One value or several, separated by commas, as `read` takes them."""
+    """One value or several, separated by commas, parsed by `read`."""
 
     def __init__(self, name: str, read: Callable[[str, str], list[Any]]) -> None:
         self.name = name
@@ -49,12 +49,12 @@ class Values(click.ParamType[list[Any]]):
 
 
 def columns_option(help: str) -> Decorator:
-    """The option that names columns of a table."""
+    """Return the option that names columns of a table."""
     return click.option("--columns", type=Values("columns", partial(split, noun="a column")), help=help)
 
 
 class Pair(click.ParamType[tuple[str, int]]):
-    """NAME=N, a whole number of a name."""
+    """NAME=N: a name and an integer."""
 
     name = "pair"
 
@@ -67,23 +67,23 @@ class Pair(click.ParamType[tuple[str, int]]):
 
 
 def question_options(kind: type[Question]) -> Decorator:
-    """An option for every field of a question."""
+    """Return a decorator that adds one option for every field of a question."""
     return options_of(_flat(options(kind)))
 
 
 def options_of(fields: Mapping[str, Option]) -> Decorator:
-    """An option for each of some fields."""
+    """Return a decorator that adds one option for each field."""
     return lambda command: reduce(lambda made, name: _option(name, fields[name])(made), reversed([*fields]), command)
 
 
 def options_as(default: str, *names: str) -> Decorator:
-    """The options of fields of a what-if, in another command. default: what applies without the option, in words."""
+    """Return the what-if options for another command. default: what applies without the option, in words."""
     every = {name: options(WhatIf)[name] for name in names}
     return options_of({name: replace(value, default=default if value.usual else "") for name, value in every.items()})
 
 
 def _flat(fields: Mapping[str, Option]) -> dict[str, Option]:
-    """The fields, those that are put together as their parts."""
+    """Return the fields, with compound fields replaced by their parts."""
     return {key: value for name, field in fields.items() for key, value in (field.parts or {name: field}).items()}
 
 
@@ -100,7 +100,7 @@ def _option(name: str, option: Option) -> Decorator:
 
 
 def _type(name: str, option: Option) -> Any:
-    """How its text is read; what it means is for the rule of the field."""
+    """Return the option's type, which parses its text; the rule of the field checks the meaning."""
     if option.many == LIST:
         return Values(flag(name).removeprefix("--"), option.values)
     if option.many == PAIRS:
@@ -113,9 +113,9 @@ def _type(name: str, option: Option) -> Any:
 
 
 def given_options(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a question that its options say. Raises GcnsimError for prices that cannot be used."""
-    found = {name: _put_together(name, option, values) for name, option in options(kind).items()}
-    return {name: value for name, value in found.items() if value not in (None, (), {})}
+    """Return the keyword arguments of a question from its options. Raises GcnsimError for unusable prices."""
+    keywords = {name: _put_together(name, option, values) for name, option in options(kind).items()}
+    return {name: value for name, value in keywords.items() if value not in (None, (), {})}
 
 
 def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
@@ -127,12 +127,12 @@ def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
 
 
 def price_book(values: Mapping[str, Any]) -> PriceBook:
-    """What the options of prices say. Raises GcnsimError."""
+    """Return the price book from the price options. Raises GcnsimError."""
     return PriceBook.of(file=values["prices"], **{name: values[name] for name in PRICES if name != "prices"})
 
 
 def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str | None]:
-    """The files that options of a question name."""
+    """Return the files that a question's options name."""
     for name, value in _flat(options(kind)).items():
         if value.written == "file":
             yield from values[name] if value.many else [values[name]]
@@ -141,7 +141,7 @@ def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str 
 
 
 def with_fields(overrides: tuple[str, ...], **fields: str | None) -> tuple[str, ...]:
-    """The overrides, and what options that are fields of a scenario say."""
+    """Return the overrides, with those of options that are fields of a scenario."""
     every = options(WhatIf)
     assignments = (f"{every[name].path}={json.dumps(value)}" for name, value in fields.items() if value is not None)
     return (*overrides, *assignments)

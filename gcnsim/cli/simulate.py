@@ -53,7 +53,7 @@ def command(
         say(f"simulating {scenario}")
         simulation = api.simulate(scenario, overrides, inject, say)
     writes: list[Callable[[], object]] = []
-    # The folder first: the timeline may go into it.
+    # The folder is created first: the timeline may go into it.
     if out:
         writes.append(lambda: api.write_result(simulation, out))
     if timeline:

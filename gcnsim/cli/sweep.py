@@ -1,4 +1,4 @@
-"""`gcnsim sweep`: thousands of settings of a scenario, answered into a folder, and what lies in such a folder."""
+"""`gcnsim sweep`: predicts thousands of settings of a scenario into a folder, and prints such results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SweepGroup(click.Group):
     """A group whose command `run` need not be named: `gcnsim sweep QUESTION.yaml` is `gcnsim sweep run ...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` in front of what names no command. Raises UsageError for a word that names no file either."""
+        """Insert `run` before arguments that name no command. Raises UsageError for a word that is no file either."""
         if args and args[0] not in (*self.commands, "-h", "--help") and not ctx.resilient_parsing:
             if re.fullmatch(r"[A-Za-z_-]+", args[0]) and args[0][0] != "-" and not os.path.exists(args[0]):
                 raise click.UsageError(f"unknown command {args[0]!r}, nor a file; {nearest(args[0], self.commands)}")
@@ -49,7 +49,7 @@ class Axes(click.ParamType[tuple[str, str]]):
     name = "axis"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """The path and what is written of its values. Raises ScenarioError."""
+        """Return the path and the text of its values. Raises ScenarioError."""
         path, equals, written = str(value).partition("=")
         if not equals or not written.strip():
             raise ScenarioError(f"--axis {value}: write FIELD=VALUES, e.g. cluster.bandwidth=5Gbps,10Gbps")
@@ -66,7 +66,7 @@ class Axes(click.ParamType[tuple[str, str]]):
     "--constraint",
     multiple=True,
     metavar="CONDITION",
-    help="As --where, or fits: what fits into GPU memory (repeatable).",
+    help="Like --where; or fits: only points that fit into GPU memory (repeatable).",
 )
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
@@ -110,7 +110,7 @@ def run(
     as_json: bool,
     **filters: Any,
 ) -> None:
-    """Predict every point of a sweep that its folder does not contain yet.
+    """Predict every point that the folder does not contain yet.
 
     QUESTION is a YAML file (docs/sweep.md). Instead of it, or to change it, use --axis and --set.
 
@@ -137,7 +137,7 @@ def run(
     _refuse_addresses(executor, scheduler, address)
     with progress() as say:
         left = TimeLeft(None)
-        found = api.sweep(
+        results = api.sweep(
             sweep_question.payload(),
             out=out,
             executor=executor,
@@ -149,21 +149,21 @@ def run(
             ),
             notice=notice,
         )
-    _say_status(found, as_json)
+    _say_status(results, as_json)
 
 
 def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """The axes by their fields. Raises ScenarioError for a field that is given twice."""
-    found: dict[str, str] = {}
+    """Return the axes by their fields. Raises ScenarioError for a field that is given twice."""
+    axes: dict[str, str] = {}
     for path, written in axis:
-        if path in found:
-            raise ScenarioError(f"--axis {path}: is given twice; allowed: once, e.g. {path}={found[path]},{written}")
-        found[path] = written
-    return found
+        if path in axes:
+            raise ScenarioError(f"--axis {path}: is given twice; allowed: once, e.g. {path}={axes[path]},{written}")
+        axes[path] = written
+    return axes
 
 
 def _filtered(question: str | None, **filters: Any) -> dict[str, Any]:
-    """The question with the filters and the sample that options add."""
+    """Return the question with the filters and the sample from the options."""
     from gcnsim.sweeps import load_question
 
     found = {} if question is None else load_question(question)
@@ -177,7 +177,7 @@ def _filtered(question: str | None, **filters: Any) -> dict[str, Any]:
             raise ScenarioError(f"--sample: {filters['sample']!r} is not KIND:N, e.g. {SAMPLES[1]}:500")
         found["sample"] = {"kind": kind, "points": int(count), "seed": filters["seed"] or 0}
     elif filters["seed"] is not None:
-        raise ScenarioError("--seed: only valid with --sample; a scenario's own is --set run.seed=N")
+        raise ScenarioError("--seed: only valid with --sample; for a scenario's seed, use --set run.seed=N")
     return found
 
 
@@ -187,17 +187,17 @@ def _refuse_addresses(executor: str, scheduler: str | None, address: str | None)
             raise ScenarioError(f"{option}: only valid with --executor {name}; it is {executor}")
 
 
-def _say_plan(found: Any, as_json: bool) -> None:
-    points = len(found.points)
+def _say_plan(planned: Any, as_json: bool) -> None:
+    points = len(planned.points)
     if as_json:
-        click.echo(json.dumps({"points": points, "refused": found.refused}, indent=2))
+        click.echo(json.dumps({"points": points, "refused": planned.refused}, indent=2))
         return
-    refused = f" ({found.refused:,} contradict themselves)" if found.refused else ""
+    refused = f" ({planned.refused:,} contradict themselves)" if planned.refused else ""
     print_columns([("points", f"{points:,}{refused}")])
 
 
-def _say_status(found: Any, as_json: bool) -> None:
-    counts = found.status()
+def _say_status(sweep_state: Any, as_json: bool) -> None:
+    counts = sweep_state.status()
     if as_json:
         click.echo(json.dumps(counts, indent=2))
         return
@@ -213,7 +213,7 @@ def _say_status(found: Any, as_json: bool) -> None:
 @click.argument("folder", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: str, as_json: bool) -> None:
-    """How many points of a sweep are answered, and what became of the others.
+    """Count the points of a sweep: answered, refused, lost.
 
     Example: gcnsim sweep status results
     """
@@ -272,7 +272,7 @@ def best(
     as_json: bool,
     html: str | None,
 ) -> None:
-    """Print the fastest points of a sweep, or the best by another column.
+    """Print the fastest points, or the best by another column.
 
     Conditions compare varying fields or columns: "iteration_s < 0.5".
 
@@ -290,7 +290,7 @@ def best(
 
 
 def _print_records(
-    found: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
+    results: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
 ) -> None:
     from gcnsim.report.answer.columns import checked
     from gcnsim.report.sweep import render_points
@@ -301,7 +301,7 @@ def _print_records(
         click.echo(json.dumps(records, indent=2))
         return
     done = [record for record in records if record["state"] == DONE]
-    click.echo(render_points(done, [axis.path for axis in found.question.axes], keys))
+    click.echo(render_points(done, [axis.path for axis in results.question.axes], keys))
     for record in records:
         if record["state"] != DONE:
             click.echo(f"point {record['point']}: {record['state']}: {record['reason']}")

@@ -1,6 +1,6 @@
-"""`gcnsim trace`: records which boundary nodes a partitioned graph's samples need, and describes such a record.
+"""`gcnsim trace`: records which boundary nodes the samples of a partitioned graph need, and describes such a record.
 
-`gcnsim trace cache-curve` shows the hits that caches of several rules and sizes would have had on a recorded trace.
+`gcnsim trace cache-curve` prints the hit rates of caches with several policies and sizes on a recorded trace.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Listed(click.ParamType[list[Any]]):
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Graphs after which inclusion-refresh fills its cache again.",
+    help="Number of graphs between refills of the inclusion-refresh cache.",
 )
 @click.option(
     "--warm-up",
@@ -113,7 +113,7 @@ def cache_curve_command(
     csv: str | None,
     html: str | None,
 ) -> None:
-    """Replay the trace in FILE against feature caches and print their hit rates.
+    """Replay the trace in FILE; print hit rates of feature caches.
 
     \b
     Examples:
@@ -189,7 +189,7 @@ def record(
     ends: tuple[str, str] | None,
     out: str,
 ) -> None:
-    """Draw sampled graphs from GRAPH and write which boundary nodes each of them needs.
+    """Record an access trace of GRAPH. Draws sampled graphs and writes which boundary nodes each of them needs.
 
     \b
     Example:
@@ -237,7 +237,7 @@ def _owners(
 
 
 def print_trace(file: str, as_json: bool) -> None:
-    """Print where the trace in `file` comes from and what its graphs need."""
+    """Print the origin of the trace in `file` and what its graphs need."""
     stored = read_trace(file)
     if not as_json:
         _print(stored)

@@ -1,4 +1,4 @@
-"""`gcnsim trace profile` and `trace info`: boundary profiles of partitions, written, and read beside traces."""
+"""`gcnsim trace profile` and `trace info`: write boundary profiles of partitions, and describe profiles and traces."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from gcnsim.processes import cores
     help="Draw the surrogate with this share of its nodes and scale the counts back.",
 )
 @ids_option
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )
@@ -65,7 +65,7 @@ def profile(
     processes: int,
     out: str,
 ) -> None:
-    """Write what each part of GRAPH requests from other workers: enough to predict without the graph.
+    """Write the boundary profile of GRAPH. It says what each part requests: enough to predict without the graph.
 
     \b
     Examples:
@@ -88,11 +88,11 @@ def profile(
         parts = split(loaded, owners)
         del loaded
         say(f"describing {len(parts)} parts")
-        found = stored_profile(parts, owners, processes=processes)
+        stored = stored_profile(parts, owners, processes=processes)
     if dataset is not None:
-        found = _of_surrogate(enlarged(found, scale), dataset)
-    write_profile(out, found)
-    print_profile(found, ("written", out))
+        stored = _of_surrogate(enlarged(stored, scale), dataset)
+    write_profile(out, stored)
+    print_profile(stored, ("written", out))
     warn(notes)
 
 
@@ -102,7 +102,7 @@ def profile(
 @click.option("--gpus", type=click.IntRange(min=1), help="Number of parts, with --dataset.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (gcnsim.trace-info/1 or gcnsim.profile-info/1).")
 def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool) -> None:
-    """Describe the trace or boundary profile in FILE, or a built-in profile.
+    """Describe the trace or boundary profile in FILE. Instead of FILE, --dataset and --gpus name a built-in profile.
 
     \b
     Examples:
@@ -119,21 +119,21 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
         print_trace(file, as_json)
         return
     if file is not None:
-        found, note = read_profile(file), file
+        stored, note = read_profile(file), file
     else:
         assert dataset is not None
         assert gpus is not None
-        found, note = _known(dataset, gpus)
+        stored, note = _known(dataset, gpus)
     if as_json:
         between = None if dataset is None or gpus is None else interpolation(dataset, gpus)
-        click.echo(json.dumps(_facts(found, note, between), indent=2))
+        click.echo(json.dumps(_facts(stored, note, between), indent=2))
         return
-    print_profile(found, ("from", note))
+    print_profile(stored, ("from", note))
 
 
-def print_profile(found: StoredProfile, last: tuple[str, str]) -> None:
-    """The profile as lines, `last` at their end, and a table of its workers."""
-    origin, facts = found.origin, _facts(found, "")
+def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:
+    """Print the profile as lines, ending with `last`, and a table of its workers."""
+    origin, facts = stored.origin, _facts(stored, "")
     scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
     lines = [
@@ -142,8 +142,8 @@ def print_profile(found: StoredProfile, last: tuple[str, str]) -> None:
             "partition",
             "assumed" if origin.source == "outline" else f"{origin.partition_method}, seed {origin.partition_seed}",
         ),
-        *_other_seeds(found),
-        ("parts", f"{found.parts}"),
+        *_other_seeds(stored),
+        ("parts", f"{stored.parts}"),
         ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
         ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
         ("cross edges", f"{facts['cross_edges_mean']:.1f} per boundary node"),
@@ -151,21 +151,21 @@ def print_profile(found: StoredProfile, last: tuple[str, str]) -> None:
         last,
     ]
     print_columns(lines)
-    sizes = zip(found.inner_nodes, found.boundary_nodes, found.entries, found.boundary_entries, strict=True)
+    sizes = zip(stored.inner_nodes, stored.boundary_nodes, stored.entries, stored.boundary_entries, strict=True)
     rows = [(str(rank), *(f"{count:,}" for count in counts)) for rank, counts in enumerate(sizes)]
     print_table(("worker", "inner", "boundary", "entries", "of them cross"), rows, left=0)
 
 
-def _scatter(found: StoredProfile) -> dict[str, tuple[float, float]] | None:
-    """90 % intervals of what other partitions of the dataset have, over what this one has; None of one's own graph."""
-    if found.origin.source not in ("surrogate", "interpolated"):
+def _scatter(stored: StoredProfile) -> dict[str, tuple[float, float]] | None:
+    """Return the 90 % spread of other partitions of the dataset, relative to this one; None for a user's graph."""
+    if stored.origin.source not in ("surrogate", "interpolated"):
         return None
-    scatter = partition_scatter(found.origin.name, found.parts)
+    scatter = partition_scatter(stored.origin.name, stored.parts)
     return {name: scatter.factors(name) for name in ("boundary_mean", "boundary_largest", "cross_entries")}
 
 
-def _other_seeds(found: StoredProfile) -> list[tuple[str, str]]:
-    scatter = _scatter(found)
+def _other_seeds(stored: StoredProfile) -> list[tuple[str, str]]:
+    scatter = _scatter(stored)
     if scatter is None:
         return []
     low, high = (100 * (factor - 1.0) for factor in scatter["boundary_largest"])
@@ -183,28 +183,28 @@ def _graph(origin: ProfileOrigin, scale: str) -> str:
     return f"{whole} (SHA-256 {origin.graph_hash[:12]}{scale})" if origin.graph_hash else f"{whole}, not drawn"
 
 
-def _facts(found: StoredProfile, note: str, between: Interpolation | None = None) -> dict[str, Any]:
-    boundary = found.boundary_nodes
+def _facts(stored: StoredProfile, note: str, between: Interpolation | None = None) -> dict[str, Any]:
+    boundary = stored.boundary_nodes
     return {
         "schema": "gcnsim.profile-info/1",
-        "parts": found.parts,
-        "inner_nodes_mean": float(found.inner_nodes.mean()),
+        "parts": stored.parts,
+        "inner_nodes_mean": float(stored.inner_nodes.mean()),
         "boundary_nodes_mean": float(boundary.mean()),
         "boundary_nodes_max": int(boundary.max()),
-        "cross_edges_mean": found.cross_edges_mean,
-        "cross_entries_mean": float(found.boundary_entries.mean()),
-        "entries_mean": float(found.entries.mean()),
-        "source": found.origin.source,
+        "cross_edges_mean": stored.cross_edges_mean,
+        "cross_entries_mean": float(stored.boundary_entries.mean()),
+        "entries_mean": float(stored.entries.mean()),
+        "source": stored.origin.source,
         "note": note,
         "interpolated": None if between is None else asdict(between),
-        "residuals": dict(found.origin.residuals or {}),
-        "origin": asdict(found.origin),
-        "other_partitions": _scatter(found),
+        "residuals": dict(stored.origin.residuals or {}),
+        "origin": asdict(stored.origin),
+        "other_partitions": _scatter(stored),
     }
 
 
 def _known(dataset: str, gpus: int) -> tuple[StoredProfile, str]:
-    """The shipped profile. Raises ScenarioError, with the names there are, when nothing answers."""
+    """Return the shipped profile. Raises ScenarioError, with the available names, if there is none."""
     from gcnsim.workload import dataset as published
 
     published(dataset)
@@ -229,7 +229,7 @@ def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: 
 
 
 def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:
-    """The surrogate with a share of its nodes: the same degrees, the same communities."""
+    """Return the surrogate with a share of its nodes: the same degrees and communities."""
     facts = surrogate_facts(dataset)
     model = replace(facts.model, nodes=round(facts.model.nodes * scale), edges=round(facts.model.edges * scale))
     check_partition_memory(f"{dataset}-surrogate", model.nodes, 2 * model.edges, max_memory)
@@ -243,16 +243,16 @@ def _owners(loaded: Graph, gpus: int | None, partition: str | None, seed: int) -
     return partition_graph(loaded, gpus, seed=seed)
 
 
-def _of_surrogate(found: StoredProfile, dataset: str) -> StoredProfile:
+def _of_surrogate(stored: StoredProfile, dataset: str) -> StoredProfile:
     facts = surrogate_facts(dataset)
     degree = 2.0 * facts.model.edges / facts.model.nodes
-    share = found.cross_edges_mean / degree
+    share = stored.cross_edges_mean / degree
     residuals = {str(row.parts): row.residual for row in facts.rows}
     for row in facts.rows:
-        if row.parts == found.parts:
-            residuals[str(row.parts)] = float(found.boundary_nodes.mean()) / row.published - 1.0
+        if row.parts == stored.parts:
+            residuals[str(row.parts)] = float(stored.boundary_nodes.mean()) / row.published - 1.0
     origin = replace(
-        found.origin,
+        stored.origin,
         source="surrogate",
         name=dataset,
         surrogate_seed=facts.seed,
@@ -260,4 +260,4 @@ def _of_surrogate(found: StoredProfile, dataset: str) -> StoredProfile:
         residuals={parts: round(error, 4) for parts, error in residuals.items()},
         cross_range=(min(1.0, facts.cross_edges.low / share), max(1.0, facts.cross_edges.high / share)),
     )
-    return replace(found, origin=origin)
+    return replace(stored, origin=origin)

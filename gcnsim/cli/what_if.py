@@ -1,4 +1,4 @@
-"""`gcnsim what-if` and `gcnsim recommend`: the main job. Parse, call, print."""
+"""`gcnsim what-if` and `gcnsim recommend`: parse, call the API, print."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """How the answer is printed: which columns, and how much of what it rests on."""
+    """How the answer is printed: the columns, and how much of its provenance."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Shown:
         sort: str | None,
         top: int | None,
     ) -> None:
-        """Raises ScenarioError for a column that there is not: before anything is simulated."""
+        """Raises ScenarioError for an unknown column, before anything is simulated."""
         if columns is not None:
             from gcnsim.report.answer.columns import checked
 
@@ -51,7 +51,7 @@ class Shown:
         }
 
     def text(self, answer: Told) -> str:
-        """The answer for a terminal."""
+        """Return the answer as text for a terminal."""
         from gcnsim.report.answer.table import render_table
 
         return render_table(answer, **self.options)
@@ -129,7 +129,7 @@ def _writes(
     detail: bool,
     say: Callable[[str], None],
 ) -> Iterator[Callable[[], object]]:
-    """What writes each file that was asked for."""
+    """Return the functions that write the requested files."""
     if csv:
         yield lambda: answer.to_csv(csv)
     if html:
@@ -165,11 +165,11 @@ def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None,
 
     given = given_options(Recommend, question)
     with progress() as say:
-        found = api.recommend(**given, progress=say, notice=notice)
-    text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
-    writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []
+        recommendation = api.recommend(**given, progress=say, notice=notice)
+    text = json.dumps(recommendation.payload, indent=2, allow_nan=False) if as_json else str(recommendation)
+    writes: list[Callable[[], object]] = [lambda: api.write_json(out, recommendation.payload)] if out else []
     if csv:
-        writes.append(lambda: found.to_csv(csv))
+        writes.append(lambda: recommendation.to_csv(csv))
     if html:
-        writes.append(lambda: found.to_html(html))
+        writes.append(lambda: recommendation.to_html(html))
     show_and_write(text, *writes)

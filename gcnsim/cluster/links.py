@@ -21,16 +21,16 @@ ALLREDUCES: Final = (RING, TREE)
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """What a kind of link offers per direction.
+    """The properties of a kind of link per direction.
 
     capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
-    byte arrives, independent of its size; it passes without occupying the link. A message of latency_s x capacity bytes
-    (Hockney's half-size) reaches half of the capacity. startup_s: how much of latency_s is work on the
-    message (call, set-up) and not its way: so long the next one of its connection waits after it, too. At most
-    latency_s. queue: bytes that each transfer under way has waiting in the link's queue, first in first out: a message
-    that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a CPU on which
-    threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally. wake_s: so long
-    a thread keeps its core at most from one that has just been given work and has had less; None: slice_s.
+    byte arrives, independent of its size; it does not occupy the link. A message of latency_s x capacity bytes
+    (Hockney's half-size) reaches half of the capacity. startup_s: the part of latency_s that is work on the message
+    (call, set-up) and not travel, so the next message of its connection waits for it too. At most latency_s. queue:
+    bytes that each active transfer has waiting in the link's first-in first-out queue; a new message waits for all of
+    them. 0 if the link alternates between connections. cores: cores of a CPU whose threads take turns, each for slice_s
+    while others wait; 0 if all work shares the cores equally. wake_s: the most time before a thread with new work and
+    less core time may preempt another; None: slice_s.
     """
 
     capacity: float
@@ -55,7 +55,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """What a message between hosts takes of a core at each of its ends: its bytes over bandwidth, and message_s."""
+    """The CPU time of a message between hosts at each end: its bytes over bandwidth, plus message_s."""
 
     bandwidth: float
     message_s: Seconds
@@ -63,17 +63,16 @@ class Sockets:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths of a cluster in addition to GPU-host links and NICs; the default is none.
+    """The optional paths of a cluster in addition to GPU-host links and NICs; by default none.
 
-    nvlink: a GPU's links to the others of its server, all together; None: it has none. nvlink_gpus: so many GPUs of a
-    server in turn are joined by them; 0: all. gpus_per_switch: so many GPUs
-    of a server share one uplink of a PCIe switch; 0: each has its own. servers_per_rack: so many servers, the last rack
-    perhaps fewer, share uplinks that are slower by `oversubscription` than their NICs together; 0: one switch for all.
-    host_memory: what copies and network traffic of a server move through its memory together; None: no limit of its
-    own. direct: bytes between GPUs pass on as they come, without whole copies in host memory. gpudirect: between GPUs
-    and the NIC not through host memory at all. peer_to_peer: within a server direct copies pass host memory by; without
-    it they pass it on as they come. allreduce: how gradients are summed. sockets: what messages between
-    hosts take of the cores; None: nothing.
+    nvlink: a GPU's links to the others of its server, in total; None: none. nvlink_gpus: the number of consecutive GPUs
+    of a server that they join; 0: all. gpus_per_switch: the GPUs that share one uplink of a PCIe switch; 0: separate
+    uplinks. servers_per_rack: the servers (the last rack may have fewer) that share uplinks, slower by
+    `oversubscription` than their NICs together; 0: one switch for all. host_memory: the memory bandwidth shared by
+    copies and network traffic of a server; None: unlimited. direct: bytes between GPUs are streamed without whole
+    copies in host memory. gpudirect: data between GPUs and the NIC bypass host memory. peer_to_peer: direct copies
+    within a server bypass host memory; without it they are streamed through it. allreduce: the algorithm that sums
+    gradients. sockets: the CPU time of messages between hosts; None: none.
     """
 
     nvlink: LinkSpec | None = None
@@ -105,8 +104,8 @@ RACK: Final = "rack"
 
 
 class LinkFamily(NamedTuple):
-    """Links whose names begin alike. owner: what there is one of for each. text: a link of it in words, by its number
-    and, of a PCIe switch, its place in the server. others: the others of it, in words. head: the heading of a column.
+    """Links whose names have the same prefix. owner: the owner of each. text: a link in words, by its number and, for a
+    PCIe switch, its place in the server. others: the other links of its kind, in words. head: the heading of a column.
     """
 
     owner: str
@@ -126,15 +125,17 @@ FAMILIES: Final[Mapping[str, LinkFamily]] = {
     "rack": LinkFamily(RACK, "uplink of rack {0}", "those of other racks", "uplink"),
     "cpu": LinkFamily(SERVER, "CPU cores of server {0}", "those of other servers", "CPU cores"),
 }
-"""By what their names begin with."""
+"""The families by prefix of their names."""
 
 _NAME: Final = re.compile(r"([a-z-]+?)([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([a-z]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkName:
-    """A link by its name: `pcie-switch0.1.up` is the uplink of switch 1 of server 0. number: of its server, worker or
-    rack. place: of a PCIe switch in its server, else None. way: `tx`, `rx`, `up` or `down`; None of what has one way.
+    """A parsed link name: `pcie-switch0.1.up` is the uplink of switch 1 of server 0.
+
+    number: of its server, worker or rack. place: of a PCIe switch in its server, else None. way: `tx`, `rx`, `up` or
+    `down`; None for links with one direction.
     """
 
     family: str
@@ -144,37 +145,37 @@ class LinkName:
 
     @classmethod
     def of(cls, name: str) -> LinkName | None:
-        """The parts of a name; None of a name that no cluster gives."""
-        found = _NAME.fullmatch(name)
-        if found is None or found[1] not in FAMILIES:
+        """The parts of a name; None for an unknown name."""
+        match = _NAME.fullmatch(name)
+        if match is None or match[1] not in FAMILIES:
             return None
-        return cls(found[1], int(found[2]), None if found[3] is None else int(found[3]), found[4])
+        return cls(match[1], int(match[2]), None if match[3] is None else int(match[3]), match[4])
 
     @property
     def text(self) -> str:
-        """Its words, without the way."""
+        """Its description, without the direction."""
         return FAMILIES[self.family].text.format(self.number, self.place)
 
     @property
     def others(self) -> str:
-        """The links that are like it, in words."""
+        """The other links of its kind, in words."""
         return FAMILIES[self.family].others
 
     @property
     def head(self) -> str:
-        """What it is beside other links of its owner."""
+        """Its heading among the links of its owner."""
         return FAMILIES[self.family].head.format(self.number, self.place)
 
     @property
     def of_server(self) -> Server | None:
-        """The server that it is a link of; None of workers' and racks'."""
+        """Its server; None for links of workers and racks."""
         return self.number if FAMILIES[self.family].owner == SERVER else None
 
     @property
     def of_worker(self) -> Rank | None:
-        """The worker that it is a link of; None of servers' and racks'."""
+        """Its worker; None for links of servers and racks."""
         return self.number if FAMILIES[self.family].owner == WORKER else None
 
     def in_server(self, gpus_per_server: int) -> Server | None:
-        """The server that it is in, a worker's in that of the worker; None of racks'."""
+        """The server that contains it, also for a worker's link; None for links of racks."""
         return self.of_server if self.of_worker is None else self.of_worker // gpus_per_server

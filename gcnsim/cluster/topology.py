@@ -1,16 +1,16 @@
-"""The cluster: GPUs, hosts and a switch as a directed graph of links, and the routes that bytes take through it.
+"""The cluster: GPUs, hosts and a switch as a directed graph of links, and the routes of bytes through it.
 
-It is built as links: NICs, racks, host memory, cores, and the links of each GPU. Servers hold consecutive ranks
-(partition ids in order).
+The links are NICs, racks, host memory, cores, and the links of each GPU. Servers hold consecutive ranks (partition ids
+in order).
 
-Traffic between GPUs is staged through host memory, as gloo does and as machines without NVLink must. It goes
-device-to-host over PCIe, then to the other server or through a copy inside host memory, then host-to-device over PCIe.
-Between servers it takes the server's NIC, the switch and the other server's NIC. Where a cluster has paths from GPU to
-GPU (`Paths`), those are `direct`: one flow over all their links.
+Traffic between GPUs is staged through host memory, as with gloo and on machines without NVLink. It goes device-to-host
+over PCIe, then to the other server or through a copy inside host memory, then host-to-device over PCIe. Between servers
+it takes the server's NIC, the switch and the other server's NIC. If a cluster has paths from GPU to GPU (`Paths`),
+those are `direct`: one flow over all their links.
 
-Every link is one direction of a full-duplex channel: a GPU copies both ways at once. A server's CPU cores are also a
-link: work on them is shared by the same fair rule. If a cluster is emulated on one machine, all its servers share that
-machine's cores.
+Every link is one direction of a full-duplex channel: a GPU copies in both directions at once. A server's CPU cores are
+also a link: work on them is shared by the same fair rule. If a cluster is emulated on one machine, all its servers
+share that machine's cores.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Servers and GPUs; `server_of[rank]` is the machine that holds the GPU. Link ids are positions in `links`.
+    """Servers and GPUs; `server_of[rank]` is the server of the GPU. Link ids are positions in `links`.
 
-    shared_cores: all servers use the cores of server 0. staging: by rank, the link that everything a worker sends to or
-    hears from another passes on the host side; none where the hosts do not limit workers. memories: by server, the
-    link that copies and network traffic pass in its memory; none where that is no limit. direct_network, direct_server:
-    whether bytes pass from GPU to GPU without whole copies in host memory, between servers and within one. beside: the
-    direct path between servers passes host memory by. allreduce: the order in which gradients are summed. sockets: what
-    messages between hosts take of the cores of their servers; None: nothing. peers: direct copies within a server pass
-    host memory by. bridged: so many GPUs of a server in turn are joined by NVLink; 0: all, or none.
+    shared_cores: all servers use the cores of server 0. staging: by rank, the host-side link that all of a worker's
+    messages use; empty if the hosts do not limit workers. memories: by server, the memory link that copies and network
+    traffic use; empty if it is unlimited. direct_network, direct_server: whether bytes are streamed from GPU to GPU
+    without whole copies in host memory, between servers and within one. beside: the direct path between servers
+    bypasses host memory. allreduce: the algorithm that sums gradients. sockets: the CPU time of messages between hosts;
+    None: none. peers: direct copies within a server bypass host memory. bridged: the number of consecutive GPUs of a
+    server joined by NVLink; 0: all, or none.
     """
 
     server_of: tuple[Server, ...]
@@ -69,7 +69,7 @@ class Cluster:
 
     @cached_property
     def _bridge(self) -> tuple[int, ...]:
-        """By rank, which NVLink bridge of its server joins it."""
+        """By rank, the NVLink bridge of its server."""
         first = {server: rank for rank, server in reversed(list(enumerate(self.server_of)))}
         return tuple((rank - first[server]) // self.bridged for rank, server in enumerate(self.server_of))
 
@@ -103,15 +103,15 @@ class Cluster:
 
     @cached_property
     def _leaving(self) -> dict[str, list[tuple[str, int]]]:
-        """By node, where each link that leaves it goes, and its id."""
+        """By node, the target and id of each outgoing link."""
         leaving: dict[str, list[tuple[str, int]]] = {}
         for index, link in enumerate(self.links):
             leaving.setdefault(link.source, []).append((link.target, index))
         return leaving
 
     def _from_host(self, server: Server) -> tuple[tuple[int, ...], ...]:
-        """Routes from the host memory of one server to that of every server, in one search for all: there may be a
-        million pairs of servers.
+        """Routes from the host memory of one server to that of every server, in one search, because there may be a
+        million pairs.
         """
         source = f"host{server}"
         reached: dict[str, tuple[int, ...]] = {}
@@ -131,7 +131,9 @@ class Cluster:
         return ways
 
     def _shortest(self, source: str, target: str) -> tuple[int, ...]:
-        """Breadth first, at least one link. By hand: importing networkx takes a third as long as all other imports."""
+        """Breadth-first search, at least one link. Implemented here because importing networkx takes a third as long as
+        all other imports.
+        """
         reached: dict[str, tuple[int, ...]] = {source: ()}
         for node in (waiting := [source]):
             for after, link in self._leaving.get(node, []):
@@ -171,7 +173,7 @@ class Cluster:
         return (self.staging[source], *way, self.staging[target]) if self.staging else way
 
     def direct(self, source: Rank, target: Rank) -> tuple[int, ...] | None:
-        """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""
+        """Route from GPU to GPU on which bytes are streamed; None if they are copied to the host first."""
         ends = self.server_of[source], self.server_of[target]
         if ends[0] == ends[1]:
             if self.bridged and self._bridge[source] == self._bridge[target]:
@@ -184,7 +186,7 @@ class Cluster:
         if not self.direct_network:
             return None
         if self.beside:
-            # The NIC hangs off the switch (or root) that the GPU hangs off: nothing of the host is crossed.
+            # The NIC is attached to the same switch (or root) as the GPU, so no host link is crossed.
             up, down = (
                 self.route(f"gpu{source}", f"host{ends[0]}")[:1],
                 self.route(f"host{ends[1]}", f"gpu{target}")[-1:],
@@ -202,7 +204,7 @@ class Cluster:
         return frozen(found)
 
     def _memory(self, *servers: Server) -> tuple[int, ...]:
-        """The links that traffic passes in the memory of these servers."""
+        """The links that traffic uses in the memory of these servers."""
         return tuple(self.memories[server] for server in servers) if self.memories else ()
 
     def cores(self, rank: Rank) -> tuple[int, ...]:
@@ -227,12 +229,12 @@ class Cluster:
         return np.array([[spec.latency_s, spec.startup_s, spec.queue] for spec in specs], np.float64).T
 
     def latency(self, route: tuple[int, ...]) -> Seconds:
-        """Sum of the latencies along a route, but for start-ups, of which it has the largest."""
+        """Sum of the latencies along a route, except that only the largest start-up counts."""
         specs = [self.links[link].spec for link in route]
         return sum(spec.latency_s - spec.startup_s for spec in specs) + self.startup(route)
 
     def startup(self, route: tuple[int, ...]) -> Seconds:
-        """Largest start-up along a route: one call starts all its links, side by side."""
+        """Largest start-up along a route: one call starts all its links in parallel."""
         return max((self.links[link].spec.startup_s for link in route), default=0.0)
 
     def queue(self, route: tuple[int, ...]) -> Bytes:
@@ -252,13 +254,11 @@ def build_cluster(
     staging: LinkSpec | None = None,
     paths: Paths | None = None,
 ) -> Cluster:
-    """Servers of `gpus_per_server` GPUs (the last may hold fewer), one NIC each, on one non-blocking switch.
+    """Servers of `gpus_per_server` GPUs (the last may have fewer), one NIC each, on one non-blocking switch.
 
     pcie: of every GPU, or one for each rank. shared_cores: the servers are emulated on one machine, so `cores` are
-    those of all together. staging: what the host side of one worker moves, sent and received together; None: no limit
-    of its own. paths: what there is besides; None: nothing.
-
-    Raises ScenarioError for a non-positive count or a link without capacity.
+    shared by all. staging: the capacity of the host side of one worker, sent and received together; None: unlimited.
+    paths: the optional paths; None: none. Raises ScenarioError for a non-positive count or a link without capacity.
     """
     if gpus < 1 or gpus_per_server < 1:
         raise ScenarioError(f"cluster: gpus ({gpus}) and gpus_per_server ({gpus_per_server}) must be at least 1")
@@ -302,7 +302,7 @@ def build_cluster(
 
 def _network(servers: int, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec | None, has: Paths) -> list[Link]:
     """NICs, copies within host memory, and the cores of each server; the uplinks of racks."""
-    # Switches add no delay of their own: `latency_s` of the NIC is end to end, so only the sending side carries it.
+    # Switches add no delay: `latency_s` of the NIC is end to end, so only the sending side has it.
     receive = LinkSpec(nic.capacity, queue=nic.queue)
     links: list[Link] = []
     for server in range(servers):
@@ -316,7 +316,7 @@ def _network(servers: int, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec | No
             links.append(Link(f"cpu{server}", "cpu", f"threads{server}", f"cores{server}", cores))
     if has.servers_per_rack:
         for rack in range(-(-servers // has.servers_per_rack)):
-            # The last rack may hold fewer servers: its uplink is that of those it holds.
+            # The uplink of the last rack matches the servers it has.
             held = min(has.servers_per_rack, servers - rack * has.servers_per_rack)
             uplink = LinkSpec(nic.capacity * held / has.oversubscription)
             links += [
@@ -327,7 +327,7 @@ def _network(servers: int, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec | No
 
 
 def _devices(server_of: tuple[Server, ...], pcie: Sequence[LinkSpec], has: Paths) -> list[Link]:
-    """The links of each GPU: to the others of its server, and to its host, behind a PCIe switch where it shares one."""
+    """The links of each GPU: to the others of its server, and to its host, possibly behind a shared PCIe switch."""
     links: list[Link] = []
     uplinks: dict[str, LinkSpec] = {}
     for rank, server in enumerate(server_of):

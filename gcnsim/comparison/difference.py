@@ -1,7 +1,7 @@
-"""Compares two iterations: part by part, link by link, worker by worker, and in words.
+"""Compare two iterations: part by part, link by link, worker by worker, and in words.
 
-Each side is read from a file that the simulator wrote: a result, or one row of a what-if. On both sides the parts of an
-iteration add up to it, so their differences add up to the difference of the iterations.
+Each side is read from a file that the simulator wrote: a result, or one row of a what-if. The parts of each side add up
+to its iteration, so their differences add up to the difference of the iterations.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
-"""Share by which parts in a file may miss their sum, because of rounded digits."""
+"""The share by which parts in a file may miss their sum, because of rounded digits."""
 
 ROW = "#"
-"""Stands between a what-if's file and the number of a row, the first being 1."""
+"""The separator between a what-if's file and the number of a row, which starts at 1."""
 
 
 def read_answer(path: str, label: str) -> IterationReport:
-    """The side in the JSON file at `path`: of `gcnsim simulate`, or a row (`FILE#2`) of `gcnsim what-if`.
+    """Read the side in the JSON file at `path`: from `gcnsim simulate`, or a row (`FILE#2`) of `gcnsim what-if`.
 
     Raises FileError, naming the file and what is wrong with it.
     """
@@ -62,7 +62,7 @@ def read_answer(path: str, label: str) -> IterationReport:
 
 
 def _check_row(row: dict[str, Any], file: Path) -> None:
-    """Parts are no larger than what they are parts of. Raises FileError."""
+    """Raise FileError if a part is larger than the total it belongs to."""
     whole = row["iteration_s"]
     if not whole > 0:
         raise FileError(f"{file}: iteration_s is {whole}; allowed: above 0")
@@ -77,7 +77,7 @@ def _check_row(row: dict[str, Any], file: Path) -> None:
 
 
 def _check_workers(document: dict[str, Any], file: Path) -> None:
-    """The slowest worker is one of those told, and its parts make its iteration. Raises FileError."""
+    """Raise FileError if the slowest worker is missing, or if its parts do not add up to its iteration."""
     workers = document.get("workers", ())
     if not workers:
         return
@@ -93,7 +93,7 @@ def _check_workers(document: dict[str, Any], file: Path) -> None:
 
 
 def _row(number: str, rows: int, file: Path) -> int:
-    """The place of a row. Raises FileError."""
+    """The index of a row. Raises FileError."""
     if not number and rows == 1:
         return 0
     if not re.fullmatch("[0-9]{1,9}", number) or not 1 <= int(number) <= rows:
@@ -128,17 +128,18 @@ MEASURED: Final = (RUN, TRACE)
 """The kinds of measured sides."""
 
 NAMED_SHARE: Final = 0.8
-"""The parts named in words make up this share of all that changed, three at most."""
+"""The parts named in words make up this share of all changes; at most three are named."""
 
 MOST: Final = 3
 SAME: Final = 0.005
-"""Iterations that differ by less than 0.5 % are called equal: what a simulation of a few iterations can tell."""
+"""Iterations that differ by less than 0.5 % count as equal, which is the precision of a simulation of a few iterations.
+"""
 
 
 def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
-    """Both sides as plain data, in the shape of `gcnsim.compare/1`. Differences are B less A.
+    """Both sides as plain data in the format `gcnsim.compare/1`. Differences are B minus A.
 
-    Seconds and bytes are those of an iteration; of an epoch where the sides have unlike numbers of iterations in one.
+    Seconds and bytes are per iteration, or per epoch if the sides differ in iterations per epoch.
     """
     epochs = a.per_epoch != b.per_epoch
     if epochs:
@@ -169,7 +170,7 @@ def _names(detailed: bool) -> Sequence[str]:
 
 
 def _summed(detailed: bool) -> tuple[str, ...]:
-    """Parts that are the sums of others which are told too."""
+    """Parts that are sums of other listed parts."""
     return WHOLE[1:] if detailed else ()
 
 
@@ -199,27 +200,27 @@ def _part(name: str, a: float, b: float, difference: float) -> dict[str, Any]:
 
 
 def _link(name: str, a: IterationReport, b: IterationReport) -> dict[str, Any]:
-    found: dict[str, Any] = {"link": name}
+    entry: dict[str, Any] = {"link": name}
     for key, side in (("a", a), ("b", b)):
         link = side.links.get(name)
         seconds = None if link is None else link.seconds
-        found[key] = {
+        entry[key] = {
             "bytes": None if link is None else link.nbytes,
             "seconds": seconds,
             "busy": None if seconds is None else seconds / side.iteration_s,
         }
-    return found
+    return entry
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """`nic2.tx` before `nic10.tx`."""
+    """Sort key that puts `nic2.tx` before `nic10.tx`."""
     return [(int(piece) if piece.isdecimal() and len(piece) < 19 else -1, piece) for piece in re.split(r"(\d+)", name)]
 
 
 def _sentences(
     a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool
 ) -> Iterator[str]:
-    """A few sentences: whether it is noise, how much, of what, and the link that changed most."""
+    """A few sentences: whether the difference is noise, its size, its causes, and the link that changed most."""
     yield from _within_spread(a, b)
     times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
     difference = b.iteration_s - a.iteration_s
@@ -237,7 +238,7 @@ def _sentences(
 
 
 def _within_spread(a: IterationReport, b: IterationReport) -> Iterator[str]:
-    """Of two measured sides, whether their means differ by less than single iterations do."""
+    """For two measured sides, whether their means differ by less than single iterations do."""
     if not a.spread_s or not b.spread_s or abs(b.iteration_s - a.iteration_s) > math.hypot(a.spread_s, b.spread_s):
         return
     of_a, of_b = format_seconds(a.spread_s), format_seconds(b.spread_s)
@@ -265,7 +266,7 @@ def _named(part: Mapping[str, Any]) -> str:
 
 
 def _busiest(a: IterationReport, b: IterationReport) -> Iterator[str]:
-    """The link that is busiest on either side, of those that both have."""
+    """The busiest link of either side, among those that both have."""
 
     def busy(side: IterationReport, name: str) -> float:
         return (side.links[name].seconds or 0.0) / side.iteration_s
@@ -281,7 +282,7 @@ def _busiest(a: IterationReport, b: IterationReport) -> Iterator[str]:
 
 
 def _unlike(a: IterationReport, b: IterationReport, differs: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """What makes the two more than two ways to do one thing."""
+    """The differences that make the two sides hard to compare."""
     if a.per_epoch != b.per_epoch:
         yield (
             f"an epoch has {a.per_epoch} iteration(s) in A and {b.per_epoch} in B: seconds and bytes of both are those "
@@ -294,7 +295,7 @@ def _unlike(a: IterationReport, b: IterationReport, differs: Sequence[Mapping[st
 
 
 def _notes(a: IterationReport, b: IterationReport) -> Iterator[str]:
-    """What a reader must know before trusting the comparison."""
+    """The warnings to read before using the comparison."""
     for key, side in (("A", a), ("B", b)):
         if side.parts is None:
             yield f"{key} ({side.label}) has only three parts, without details"

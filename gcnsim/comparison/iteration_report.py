@@ -1,13 +1,13 @@
 """One side of a comparison: an iteration in parts, the traffic of its links, the activity of its workers.
 
-A recorded run is described by its spans, in the same words as a simulated one. A worker's iteration ends with its step
-and lasts as long as iterations.csv says, so every command gives the same time for a run. What worker 0 writes between
-two iterations is not a part of it.
+A recorded run is described by its spans, in the same words as a simulated one. A worker's iteration ends with its
+optimizer step and lasts as long as iterations.csv states, so every command gives the same time for a run. Output that
+worker 0 writes between two iterations is not included.
 
 An all-reduce counts from the arrival of the last worker: before that, the others wait for a peer. A message counts from
-when its sender offers it. Bytes are those of rows and gradients: the record's spans have no others.
+the time its sender offers it. Bytes are those of rows and gradients, because the record's spans have no others.
 
-Traces of the PyTorch profiler give neither the training method nor the traffic of its links. Of their setting only the
+Traces of the PyTorch profiler contain neither the training method nor the traffic of links. Of their setting only the
 GPUs are compared.
 """
 
@@ -44,12 +44,12 @@ from gcnsim.torch_profiler.trace_events import Progress
 from gcnsim.units import format_gbps
 
 WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
-"""The three parts that every source tells; of some it is known what is in the second and the third."""
+"""The three parts that every source has; some sources also split the second and the third."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """What a link carries in an iteration. seconds: what that takes at its capacity; None where none is known."""
+    """The load of a link in an iteration. seconds: the time at its capacity; None if the capacity is unknown."""
 
     nbytes: float
     seconds: Seconds | None
@@ -59,10 +59,10 @@ class LinkLoad:
 class IterationReport:
     """One iteration. kind: `scenario`, `result`, `what-if`, or measured: `run`, `trace` (of a profiler).
 
-    whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
-    beside them. workers: by rank; none where only the slowest one's three parts are known. low_s, high_s: the 90 %
-    interval of a prediction. per_epoch: iterations in an epoch. facts: what it was asked of, by field.
-    notes: what a reader must know of it. spread_s: of a measured side, the standard deviation of its iterations.
+    whole: seconds of the slowest worker by the names of WHOLE, which add up to iteration_s. beneath: seconds of
+    overlapping work. workers: by rank; empty if only the slowest one's three parts are known. low_s, high_s: the 90 %
+    interval of a prediction. per_epoch: iterations in an epoch. facts: the setting, by field. notes: remarks for
+    readers. spread_s: for a measured side, the standard deviation of its iterations.
     """
 
     label: str
@@ -83,11 +83,11 @@ class IterationReport:
 
     @property
     def parts(self) -> Parts | None:
-        """The slowest worker's iteration in detail, where it is known."""
+        """The slowest worker's iteration in detail, if known."""
         return self.workers[self.slowest] if self.workers and self.slowest is not None else None
 
     def epoch(self) -> IterationReport:
-        """The same side with the seconds and bytes of an epoch."""
+        """The same side with seconds and bytes per epoch."""
         times = self.per_epoch
         seconds = [item.name for item in fields(Parts) if item.name != "worker"]
         return replace(
@@ -125,7 +125,7 @@ def report_of_row(
     links: Mapping[str, LinkLoad] | None = None,
 ) -> IterationReport:
     """The side of one row of a what-if."""
-    # Rounding of a file's numbers stays in the part that is the rest by definition.
+    # Rounding errors of a file go to the part that is defined as the rest.
     rest = row.iteration_s - row.compute_s - row.exposed_comm_s
     parts = (float(row.compute_s), float(row.exposed_comm_s), rest)
     return IterationReport(
@@ -143,7 +143,7 @@ def report_of_row(
 
 
 def knobs_of(row: Row) -> str:
-    """Method and those of its knobs that say what it does, in words."""
+    """The method and its significant knobs, in words."""
     words = [row.method]
     if row.tau:
         words.append(f"tau {row.tau}")
@@ -198,7 +198,9 @@ def _setting(run: RecordedRun) -> str:
 
 
 def _adding_up(parts: Parts, whole: Seconds) -> Parts:
-    """`parts` that add up to `whole`. Workers end a step some microseconds apart, and wait for one another so long."""
+    """`parts` adjusted to add up to `whole`. Workers end a step some microseconds apart, and wait for each other
+    meanwhile.
+    """
     left = whole - iteration_s(parts)
     name = "waiting_s" if parts.waiting_s + left >= 0 else "rest_s"
     return replace(parts, **{name: max(0.0, getattr(parts, name) + left)})
@@ -212,7 +214,7 @@ class _RunCounts:
         self.timeline: Timeline = run.timeline()
         self.spans = Spans(self.timeline, COMPUTE)
         self.count = run.iterations.size
-        """The measured iterations are the last of all."""
+        """The measured iterations are the last ones."""
         self.measured: BoolArray = self.timeline.iteration > int(self.timeline.iteration.max(initial=0)) - self.count
 
     def sampling_s(self, rank: Rank) -> float:
@@ -221,7 +223,7 @@ class _RunCounts:
         return self._seconds(sampling.intersection(self.window(rank)).length)
 
     def window(self, rank: Rank) -> Intervals:
-        """The measured iterations of a worker, each up to the end of its own step."""
+        """The measured iterations of a worker, each up to the end of its step."""
         spans = self.timeline
         mine = np.flatnonzero(self.spans.main & self.spans.of(rank))
         last = int(spans.iteration.max(initial=0))
@@ -231,7 +233,7 @@ class _RunCounts:
             if not own.size:
                 raise FileError(f"{self.run.path / TIMELINE}: has no span of worker {rank} in iteration {t}")
             before = mine[spans.iteration[mine] == t - 1]
-            # The step is the last that the thread that trains does in an iteration.
+            # The step is the training thread's last span of an iteration.
             end = int(spans.end_ps[own].max())
             begin = end - round(self.run.iterations[t - last - 1] * PS_PER_S)
             starts.append(max(begin, int(spans.end_ps[before].max())) if before.size else begin)
@@ -244,11 +246,11 @@ class _RunCounts:
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
         reading = RECORDED_SAMPLING_ITSELF if self.run.samples_itself else RECORDED
-        found = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
-        return _adding_up(found, self.run.iteration_s)
+        parts = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
+        return _adding_up(parts, self.run.iteration_s)
 
     def links(self) -> dict[str, LinkLoad]:
-        """Bytes of rows and gradients through each server's card, or between the workers of a server."""
+        """Bytes of rows and gradients through each server's NIC, or between the workers of a server."""
         place, spans = self.run.place, self.timeline
         each = self.run.workers if place is None else int(place["workers_per_host"])
         carried: dict[str, float] = {}
@@ -261,7 +263,7 @@ class _RunCounts:
             names = [f"memory{source}"] if source == target else [f"nic{source}.tx", f"nic{target}.rx"]
             for name in names:
                 carried[name] = carried.get(name, 0.0) + nbytes / self.count
-        # What payload gets of the raw bandwidth, as the simulator has it.
+        # The payload's share of the raw bandwidth, as in the simulator.
         payload = link(GENERIC_LINK).efficiency.value
         bandwidth = None if place is None else float(place["bandwidth"]) * payload
         return {
@@ -274,7 +276,7 @@ class _RunCounts:
 def report_of_profile(
     path: str | Path, label: str, names: str | Path | Names | None = None, progress: Progress = lambda _: None
 ) -> IterationReport:
-    """The side of the trace, or the folder of traces, at `path`; names: what the names in them mean (a YAML file).
+    """The side of the trace, or the folder of traces, at `path`; names: the meaning of the names in them (a YAML file).
 
     Raises FileError, naming the file and what is wrong.
     """

@@ -1,4 +1,4 @@
-"""Cost laws: facts to seconds and bytes."""
+"""Cost laws: convert counts to seconds and bytes."""
 
 from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batch_loading import (

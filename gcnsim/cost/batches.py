@@ -1,4 +1,4 @@
-"""What one mini-batch costs a GPU: the kernels of a layer whose input and output rows differ, and its memory."""
+"""The cost of one mini-batch on a GPU: kernels of layers whose input and output rows differ, and memory."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def batch_layer_cost(
     last: bool = False,
     dropout: str = EXCHANGE_FIRST,
 ) -> LayerCost:
-    """The kernels of one layer on one worker, as of `layer_cost`: rows_in rows are read, rows_out made, int64[T].
+    """The kernels of one layer on one worker, as in `layer_cost`: rows_in rows are read, rows_out computed, int64[T].
 
-    entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm follows each hidden
-    layer. last: it makes logits. dropout: one of `gcnsim.workload.DROPOUTS`; all rows are here, so any drops them all.
+    entries: int64[T], entries summed over, without self-loops. norm: a LayerNorm follows each hidden layer. last: the
+    layer computes logits. dropout: one of `gcnsim.workload.DROPOUTS`; all rows are local, so every kind of dropout
+    applies to all.
     """
     made, read = rows_out.astype(np.float64), rows_in.astype(np.float64)
     none = np.zeros(made.shape)
@@ -72,11 +73,11 @@ def batch_memory(
     width: int,
     cached: int = 0,
 ) -> Memory:
-    """What a GPU holds at the peak of training mini-batches.
+    """The GPU memory at the peak of mini-batch training.
 
-    levels: rows per level, L + 1 of them; entries: per layer; of the largest batch. waiting: loaded batches beside the
-    one that is trained. width: of an input row. cached: input rows kept. Assumption: all layers' activations are held
-    until the backward pass ends.
+    levels: rows per level, L + 1 of them, of the largest batch; entries: per layer of that batch. waiting: batches
+    loaded in advance. width: values of an input row. cached: cached input rows. Assumption: all layers' activations are
+    kept until the backward pass ends.
     """
     weights = parameters(tuple(shapes))
     made = list(zip(shapes, levels[1:], strict=True))

@@ -1,7 +1,7 @@
-"""What a GPU holds where a graph is not kept by parts with their boundary: block rows (CAGNET, SANCUS), swapping (ROC).
+"""GPU memory of systems without boundary rows: block rows (CAGNET, SANCUS) and swapping (ROC).
 
-Sources: CAGNET, 1D and 1.5D algorithms; SANCUS, Algorithm 1 and Table 5; ROC as PipeGCN describes it; for all of them
-the order of kernels that `gcnsim.methods` has. Nothing of it was compared with a GPU's memory.
+Sources: CAGNET, 1D and 1.5D algorithms; SANCUS, Algorithm 1 and Table 5; ROC as described by PipeGCN; the order of
+kernels from `gcnsim.methods`. Not compared with the memory of a real GPU.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gcnsim.ids import Bytes
 from gcnsim.workload import LayerShape
 
 ONE_WAY: Final = INDEX + VALUE
-"""Bytes of an entry of a matrix that is its own transpose: a column and a value, used in both directions."""
+"""Bytes of an entry of a symmetric matrix: a column and a value, used in both directions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One worker's block row, as counts.
+    """The counts of one worker's block row.
 
-    rows: of its block. entries: of the stages that it multiplies. stages: pieces of its row, one to a block. received:
-    rows of the largest other block. replicas: workers that hold the block. stored: rows of other blocks of which a copy
-    is kept (SANCUS); copied: its own rows of which the copy last sent is kept (the gap test).
+    rows: rows of its block. entries: stored entries of the stages it multiplies. stages: blocks of its block row.
+    received: rows of the largest other block. replicas: workers with the same block. stored: rows of other blocks that
+    it keeps a copy of (SANCUS). copied: its rows whose last sent copy is kept (the gap test).
     """
 
     rows: int
@@ -39,11 +39,11 @@ class Block:
 
 
 def block_memory(shapes: Sequence[LayerShape], block: Block, *, norm: bool) -> Memory:
-    """What a worker that multiplies block rows holds.
+    """The memory of a worker that multiplies block rows.
 
-    The adjacency is symmetric, so that one copy serves both directions. Of a layer its input stays for the backward
-    pass (the weights' gradient is the input times the sum of the gradients), sums do not. One block is received at a
-    time; one that is kept (SANCUS) is received where it stays.
+    The adjacency is symmetric, so one copy serves both directions. The input of a layer is kept for the backward pass
+    (the weight gradient is the input times the sum of the gradients); sums are not kept. One block is received at a
+    time; a stored one (SANCUS) is received in place.
     """
     rows, weights = block.rows, parameters(tuple(shapes))
     widths = [max(shape.d_in, shape.d_out) for shape in shapes if shape.gathers]
@@ -67,24 +67,24 @@ def _features(shapes: Sequence[LayerShape], rows: int) -> Bytes:
 
 
 def _stored(shapes: Sequence[LayerShape], block: Block) -> Bytes:
-    """Copies of others' rows, of the input twice (SANCUS, Table 5: 8 bytes a value), and of what was sent last."""
+    """Copies of others' rows (of the input twice; SANCUS, Table 5: 8 bytes a value), and of the rows sent last."""
     summed = [shape.d_in for shape in shapes if shape.gathers]
     first = shapes[0].d_in if shapes[0].gathers else 0
     return float(VALUE * (block.stored * (sum(summed) + first) + block.copied * sum(summed)))
 
 
 def _passing(shapes: Sequence[LayerShape]) -> int:
-    """Values a row at the layer that needs most: its sum and output, or its gradients and their sum."""
+    """Values per row at the layer that needs most: its sum and output, or its gradients and their sum."""
     forward = max(shape.d_in + shape.d_out for shape in shapes)
     backward = max(2 * shape.d_out + (shape.d_in if layer else 0) for layer, shape in enumerate(shapes))
     return max(forward, backward)
 
 
 def swapped_memory(shapes: Sequence[LayerShape], inner: int, boundary: int, entries: int) -> Memory:
-    """The least that a ROC worker's GPU holds: its model, and the one step that needs most (workspace).
+    """The least GPU memory of a ROC worker: its model, and the step that needs most (workspace).
 
-    inner: nodes of its part; boundary: rows that its sums read besides; entries: of its rows, which come in with each
-    sum. A released memory manager keeps more where it fits, to copy less.
+    inner: nodes of its part. boundary: boundary rows that its sums read. entries: stored entries of its rows, loaded
+    with each sum. A released memory manager keeps more if possible, to copy less.
     """
     weights = parameters(tuple(shapes))
     steps = [_step(shape, inner, boundary, entries, layer) for layer, shape in enumerate(shapes)]
@@ -102,7 +102,7 @@ def swapped_memory(shapes: Sequence[LayerShape], inner: int, boundary: int, entr
 
 
 def _step(shape: LayerShape, inner: int, boundary: int, entries: int, layer: int) -> Bytes:
-    """Bytes of the larger of a layer's steps: a dense product, forward or backward, or a sum with its entries."""
+    """Bytes of the larger step of a layer: a dense product, forward or backward, or a sum with its entries."""
     dense = VALUE * inner * (shape.d_in * (2 if layer else 1) + shape.d_out)
     if not shape.gathers:
         return float(dense)
@@ -110,7 +110,9 @@ def _step(shape: LayerShape, inner: int, boundary: int, entries: int, layer: int
 
 
 def swapped_host_bytes(shapes: Sequence[LayerShape], inner: int, entries: int) -> Bytes:
-    """What a ROC worker's part takes of its server's memory: input and labels, entries, and of each layer the rows
-    before and after the sum with the gradient that is under way."""
+    """The server memory of a ROC worker's part.
+
+    Input and labels, stored entries, and for each layer the rows before and after the sum and the current gradient.
+    """
     rows = sum(shape.d_out * (2 if shape.gathers else 1) for shape in shapes) + max(shape.d_in for shape in shapes)
     return _features(shapes, inner) + ONE_WAY * entries + INDEX * (inner + 1) + float(VALUE * inner * rows)

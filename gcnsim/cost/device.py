@@ -1,8 +1,8 @@
 """Roofline laws of one device: bytes and flop to seconds.
 
-Assumption shared by all: a kernel takes its launch plus the larger of its memory time and its arithmetic time
-(Williams et al., Roofline, 2009), each at the efficiency the profile gives. fp32: 4 bytes per value, 4 per column
-index. Sizes may be numbers or arrays (one entry per iteration); an empty kernel is not launched and costs nothing.
+Shared assumption: a kernel takes its launch plus the larger of its memory time and its arithmetic time (Williams et
+al., Roofline, 2009), each at the efficiency of the device's profile. fp32: 4 bytes per value, 4 per column index. Sizes
+may be numbers or arrays (one entry per iteration). An empty kernel is not launched and costs nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _kernel(device: DeviceProfile, memory_s: Size, arithmetic_s: Size) -> FloatA
 def spmm_seconds(
     device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size | None = None
 ) -> FloatArray:
-    """Seconds of rows x any sparse matrix with `entries` stored values times a dense matrix of `width` columns.
+    """Seconds of a sparse matrix with `entries` stored values and `rows` rows, times a dense matrix of `width` columns.
 
-    gathered: rows of that dense matrix, where they are known: a calibrated device has an efficiency for its size.
+    gathered: rows of the dense matrix, if known; a calibrated device has an efficiency for that size.
 
     Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered
-    row is counted as read from DRAM, so the profile's spmm_efficiency includes what caches save or skew costs.
+    row counts as read from DRAM, so spmm_efficiency includes cache hits and skew.
     """
     traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
     flop = 2.0 * entries * width
@@ -57,12 +57,12 @@ def spmm_seconds(
 def columns_seconds(
     device: DeviceProfile, share: float, entries: Size, rows: Size, width: int, starts: Size = 0
 ) -> FloatArray:
-    """Seconds of a sparse product that goes column after column of a dense matrix of `width` columns.
+    """Seconds of a sparse product that processes a dense matrix of `width` columns column by column.
 
-    Every entry's index and value are read again for each column, the column itself stays in the device's cache, and
-    the result is written once: the product of a column-major operand (cuSPARSE). starts: rows that have entries. A
-    row's indices and values begin within a SECTOR, which is read whole: of short rows that is much of what is read.
-    share: of the memory bandwidth that these streams reach.
+    Indices and values are read again for each column. The column stays in the device's cache and the result is written
+    once: the product of a column-major operand (cuSPARSE). share: the share of the memory bandwidth that these streams
+    reach. starts: rows with entries. The data of a row start inside a SECTOR that is read whole, which matters for
+    short rows.
     """
     begun = starts * (2 * SECTOR - INDEX - VALUE)
     traffic = (entries * (INDEX + VALUE) + begun + rows * VALUE) * float(width)
@@ -92,6 +92,6 @@ def rows_seconds(device: DeviceProfile, rows: Size, width: int) -> FloatArray:
 
 
 def elementwise_seconds(device: DeviceProfile, values: Size, passes: int) -> FloatArray:
-    """Seconds of elementwise kernels that read or write `values` fp32 values `passes` times in all."""
+    """Seconds of elementwise kernels with `passes` reads or writes of `values` fp32 values."""
     traffic = values * (VALUE * passes)
     return _kernel(device, traffic / (device.memory_bandwidth.value * device.elementwise_efficiency.value), 0.0)

@@ -1,10 +1,10 @@
-"""What one layer costs one worker: the kernels of its forward and backward pass.
+"""The cost of one layer on one worker: the kernels of its forward and backward pass.
 
-Order of a GCN or GraphSAGE layer: aggregate at the input width, then update (one dense product, activation). Forward:
-Z = P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, then, unless it is the first layer, J' = P^T (M W^T).
-The first layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass.
-Before it a layer's input is dropped out; after it a hidden layer has its norm and activation, the last has neither.
-GraphSAGE has a product for the row itself and one for its neighbours' mean, and adds both.
+Order of a GCN or GraphSAGE layer: aggregate at the input width, then update (one dense product, activation). Forward: Z
+= P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, and except in the first layer J' = P^T (M W^T). The first
+layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass. Dropout
+applies to the input of a layer. A hidden layer ends with norm and activation, the last layer with neither. GraphSAGE
+has one product for the row and one for the neighbours' mean, and adds both.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from gcnsim.ids import Bytes, FloatArray, IntArray
 from gcnsim.workload import DROPOUT_FIRST, EXCHANGE_FIRST, LayerShape
 
 RELU_PASSES, RELU_BACKWARD_PASSES = 2, 3
-"""Input read, output written; backward gradient and output read, gradient written."""
+"""Input read, output written; backward: gradient and output read, gradient written."""
 
 DROPOUT_PASSES = 2
-"""Values read and written, either way; the mask, a byte a value, is left out."""
+"""Values read and written, in both directions; the mask of one byte per value is ignored."""
 
 NORM_PASSES, NORM_BACKWARD_PASSES = 2, 5
-"""A LayerNorm reads and writes its rows; backward gradient and input are read twice, for both gradients (of the rows,
-of scale and shift), and one is written."""
+"""A LayerNorm reads and writes its rows. Backward, gradient and input are read twice (for the gradients of rows, and of
+scale and shift), and one gradient is written.
+"""
 
 ADDITION_PASSES = 3
-"""Two read, their sum written."""
+"""Two operands read, their sum written."""
 
 DIVISION_PASSES = 2
 """Sums read, divided by the degree, written."""
@@ -49,7 +50,7 @@ LOSS_PASSES = 5
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """Seconds of a layer's kernels, float64[T] each (0 where one does not run); float64[T, P] of P workers."""
+    """Seconds of a layer's kernels, float64[T] each (0 for a kernel that does not run); float64[T, P] for P workers."""
 
     aggregate: FloatArray
     update: FloatArray
@@ -58,16 +59,16 @@ class LayerCost:
 
     @property
     def seconds(self) -> FloatArray:
-        """All kernels, float64[T]."""
+        """The sum of all kernels, float64[T]."""
         return self.aggregate + self.update + self.update_backward + self.aggregate_backward
 
     @property
     def dense(self) -> LayerCost:
-        """The layer without its sums over neighbours."""
+        """The layer without its aggregation."""
         return replace(self, aggregate=np.zeros_like(self.aggregate), aggregate_backward=np.zeros_like(self.aggregate))
 
     def slowed(self, factor: FloatArray) -> LayerCost:
-        """Every kernel takes `factor`[t] times as long."""
+        """The layer with every kernel `factor`[t] times as long."""
         return LayerCost(*(getattr(self, field.name) * factor for field in fields(self)))
 
 
@@ -86,9 +87,9 @@ def layer_cost(
 ) -> LayerCost:
     """The kernels of one layer on one worker, or on P workers at once. norm: a LayerNorm follows each hidden layer.
 
-    inner: its inner nodes, int64[P] of several. entries: int64[T] or int64[T, P], stored entries of the trained graphs,
-    self-loops included. boundary_rows: of the same shape, rows of the boundary nodes in them. last: it makes logits.
-    released: with `released_passes`. dropout: one of `gcnsim.workload.DROPOUTS`.
+    inner: inner nodes, int64[P] for several workers. entries: stored entries of the trained graphs with self-loops,
+    int64[T] or int64[T, P]. boundary_rows: their boundary nodes, same shape. last: the layer computes logits. released:
+    adds `released_passes`. dropout: one of `gcnsim.workload.DROPOUTS`.
     """
     kept, every, nodes = entries.astype(np.float64), inner + boundary_rows, np.asarray(inner, dtype=np.float64)
     read = dropped_rows(dropout, nodes, every)
@@ -105,15 +106,19 @@ def layer_cost(
 
 
 def dropped_rows(dropout: str, own: FloatArray, every: Size) -> Size:
-    """Rows that a layer drops values of: none, its worker's own or all that it reads. dropout: one of DROPOUTS."""
+    """The rows to which a layer applies dropout: none, the worker's inner rows, or all rows it reads. dropout: one of
+    DROPOUTS.
+    """
     return every if dropout == EXCHANGE_FIRST else own * float(dropout == DROPOUT_FIRST)
 
 
 def dressing_seconds(
     device: DeviceProfile, shape: LayerShape, made: FloatArray, read: Size, *, first: bool, last: bool, norm: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Seconds of what stands before and after a layer, forward and backward: dropout of `read` rows that it reads; of
-    the `made` rows of a hidden layer norm and activation."""
+    """Seconds of dropout, norm and activation, forward and backward.
+
+    Dropout applies to the `read` input rows, norm and activation to the `made` output rows of a hidden layer.
+    """
     rows, width = (read, shape.d_in) if shape.gathers else (np.minimum(read, made), shape.update_in)
     dropped = elementwise_seconds(device, rows * float(width), DROPOUT_PASSES)
     forward, backward = dropped, np.zeros_like(dropped) if first else dropped
@@ -128,14 +133,14 @@ def dressing_seconds(
 
 
 def twice_mapped(shape: LayerShape) -> bool:
-    """Whether a row and the mean of its neighbours have a map each (GraphSAGE), of which the results are added."""
+    """Whether a row and the mean of its neighbours have separate products whose results are added (GraphSAGE)."""
     return shape.gathers and shape.update_in == 2 * shape.d_in
 
 
 def product_seconds(
     device: DeviceProfile, shape: LayerShape, nodes: FloatArray, *, first: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Seconds of a layer's dense products, forward and backward: two maps and their sum where a row has its own."""
+    """Seconds of a layer's dense products, forward and backward; GraphSAGE has two and their sum."""
     maps = 2 if twice_mapped(shape) else 1
     width = shape.update_in // maps
     forward = maps * gemm_seconds(device, nodes, width, shape.d_out)
@@ -152,10 +157,10 @@ def product_seconds(
 def released_passes(
     device: DeviceProfile, shape: LayerShape, nodes: FloatArray, every: Size, *, first: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Seconds of passes over rows, forward and backward, that the published systems' own code makes besides.
+    """Seconds of further passes over rows in the published systems' code, forward and backward.
 
-    Inner and boundary rows are put side by side; sums are divided by the degree (of GCN rows are, too, before they are
-    summed). GraphSAGE cuts the inner rows out: backward their gradient is written into zeros for all rows.
+    Inner and boundary rows are concatenated, and sums are divided by the degree (GCN also divides rows before summing).
+    GraphSAGE slices the inner rows; backward, their gradient is written into zeros for all rows.
     """
     width = float(shape.d_in)
     divided = elementwise_seconds(device, nodes * width, DIVISION_PASSES)
@@ -171,22 +176,22 @@ def released_passes(
 
 
 def average_seconds(device: DeviceProfile, rows: IntArray, width: int) -> FloatArray:
-    """Seconds in which `rows` received rows of `width` values enter their moving average (PipeGCN, smoothing)."""
+    """Seconds to add `rows` received rows of `width` values to their moving average (PipeGCN, smoothing)."""
     return elementwise_seconds(device, rows * float(width), AVERAGE_PASSES)
 
 
 def loss_seconds(device: DeviceProfile, inner: int | IntArray, classes: int) -> FloatArray:
-    """Seconds of loss and its gradient over the logits of the inner nodes, float64[] or as `inner`."""
+    """Seconds of the loss and its gradient over the logits of the inner nodes, float64[] or shaped as `inner`."""
     return elementwise_seconds(device, np.asarray(inner * classes, dtype=np.float64), LOSS_PASSES)
 
 
 def parameters(shapes: tuple[LayerShape, ...]) -> int:
-    """Number of trained parameters of the model."""
+    """The number of trained parameters of the model."""
     return sum(shape.weights for shape in shapes)
 
 
 def gradient_bytes(shapes: tuple[LayerShape, ...]) -> Bytes:
-    """Bytes of one flat fp32 gradient, what the all-reduce carries."""
+    """Bytes of one flat fp32 gradient, the payload of the all-reduce."""
     return VALUE * parameters(shapes)
 
 

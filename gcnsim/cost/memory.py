@@ -1,9 +1,9 @@
-"""What a worker's GPU holds: bytes by component, and whether they fit.
+"""The GPU memory of a worker: bytes by component, and whether they fit.
 
-The split follows the training runtime, whose tensors these are, and BNS-GCN's Eq. 4, (3 n_in + n_bd) d_l values a
-layer: the sum's input (n_in + n_bd), what meets the weights beside it (2 n_in). Here the input's inner rows are the
-output of the layer before, so a layer holds n_in d_l for its sum, n_in d_(l+1) for its output, and the boundary's rows
-in buffers: one outgoing and one incoming for each direction, layer and slot of the staleness ring.
+The components are the tensors of the training runtime. BNS-GCN's Eq. 4 gives (3 n_in + n_bd) d_l values per layer: the
+sum's input (n_in + n_bd) and the operands of the dense product (2 n_in). Here the inner rows of the input are the
+output of the previous layer. So a layer has n_in d_l values for its sum and n_in d_(l+1) for its output. Boundary rows
+are in buffers: one outgoing and one incoming per direction, layer and slot of the staleness ring.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from gcnsim.timeline import Direction
 from gcnsim.workload import LayerShape
 
 ENTRY: Final = 2 * (INDEX + VALUE) + 8
-"""Bytes of a stored entry: column and weight of the matrix and of its transpose, and an 8-byte place between both."""
+"""Bytes of a stored entry: column and weight of the matrix and of its transpose, and an 8-byte index that links them.
+"""
 
 ID: Final = 8
-"""Bytes of a label and of a local id that a row is gathered by."""
+"""Bytes of a label, and of a local id used for gathering."""
 
 SLACK: Final = 1.125
-"""A buffer grows to an eighth more than what it must hold, so that the next graph need not grow it again."""
+"""A buffer grows by an extra eighth, so that the next graph does not make it grow again."""
 
 MOMENTS: Final = 2
 """Adam keeps two values for each parameter."""
 
 RESERVED: Final = 1e9
-"""Bytes of a GPU that no tensor gets: context, libraries and fragments. Assumed; PaGraph leaves as much free."""
+"""Bytes of GPU memory that tensors cannot use: context, libraries and fragmentation. Assumed; PaGraph reserves as much.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes that one worker's GPU holds at the peak of an iteration.
+    """The GPU memory of one worker at the peak of an iteration, in bytes.
 
-    features: input rows and labels. adjacency: matrices with their transposes. activations: what the backward pass
-    needs. boundary: rows and gradients of others, on their way and waiting. cache: input rows kept. workspace: of the
-    pass that needs most, and logits.
+    features: input rows and labels. adjacency: matrices with their transposes. activations: values for the backward
+    pass. boundary: boundary rows and gradients in buffers. cache: cached input rows. workspace: the pass that needs
+    most, and logits.
     """
 
     features: Bytes
@@ -56,26 +58,27 @@ class Memory:
 
     @property
     def total(self) -> Bytes:
-        """All of it."""
+        """The sum of all components."""
         return float(sum(getattr(self, field.name) for field in fields(self)))
 
     @property
     def held(self) -> Bytes:
-        """What outlives a pass: all but the workspace."""
+        """The memory that persists between passes: everything except the workspace."""
         return self.total - self.workspace
 
     def fits(self, capacity: Bytes) -> bool:
-        """Whether a device of `capacity` bytes holds it beside what it reserves."""
+        """Whether it fits in a device of `capacity` bytes, besides RESERVED."""
         return self.total + RESERVED <= capacity
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
-    """What one worker keeps, as counts.
+    """The counts that determine one worker's memory.
 
-    inner: its nodes. entries: stored entries of its rows, self-loops included, crossing ones of them. boundary: nodes
-    it borders on. rows, asked: boundary rows that a trained graph needs, and that others need of it, at most. kept,
-    kept_crossing: entries of a drawn graph, at most. graphs: drawn graphs in use at once. cached: rows. tau: slots.
+    inner: its nodes. entries: stored entries of its rows with self-loops; crossing: those to other parts. boundary: its
+    boundary nodes. rows, asked: most boundary rows that a trained graph receives and sends. kept, kept_crossing: most
+    entries of a sampled graph. graphs: sampled graphs in use at once. cached: cached rows. tau: slots of the staleness
+    ring.
     """
 
     inner: int
@@ -99,10 +102,10 @@ def partition_memory(
     averages: Sequence[Direction] = (),
     payload: str = "fp32",
 ) -> Memory:
-    """What a worker of a partition-parallel method holds.
+    """The memory of a worker of a partition-parallel method.
 
-    norm: a LayerNorm follows each hidden layer and keeps its input. averages: directions in which what is received
-    enters a moving average (PipeGCN's smoothing). payload: how boundary rows travel, and lie in their buffers.
+    norm: a LayerNorm follows each hidden layer and keeps its input. averages: directions whose received rows enter a
+    moving average (PipeGCN's smoothing). payload: number format of boundary rows in messages and buffers.
     """
     weights, inner = parameters(tuple(shapes)), held.inner
     sums = sum(shape.d_in for shape in shapes if shape.gathers) + (0 if shapes[0].gathers else shapes[0].d_in)
@@ -122,7 +125,7 @@ def partition_memory(
 
 
 def _adjacency(held: MemoryCounts) -> Bytes:
-    """The whole graph's two blocks, and those of each drawn graph in use with the ids that others ask for."""
+    """The two blocks of the whole graph, and the blocks of each sampled graph in use with the requested ids."""
 
     def block(entries: int, rows: int, columns: int) -> int:
         return entries * ENTRY + (rows + columns + 2) * INDEX
@@ -136,25 +139,25 @@ def _adjacency(held: MemoryCounts) -> Bytes:
 
 
 def _widths(shapes: Sequence[LayerShape]) -> tuple[int, int]:
-    """Sums of the widths whose rows travel forward, and backward."""
+    """The summed widths of rows sent in the forward and in the backward pass."""
     return sum(s.d_in for s in shapes if s.gathers), sum(s.d_in for s in shapes[1:] if s.gathers)
 
 
 def _buffers(shapes: Sequence[LayerShape], held: MemoryCounts, payload: str) -> Bytes:
-    """A buffer for what leaves and one for what comes, per direction, layer and slot, of rows as they travel."""
+    """One outgoing and one incoming buffer per direction, layer and slot, in the format of the messages."""
     exchanging = [*(s for s in shapes if s.gathers), *(s for s in shapes[1:] if s.gathers)]
     row = sum(payload_width(shape.d_in, payload) for shape in exchanging)
     return SLACK * max(held.tau, 1) * (held.rows + held.asked) * row
 
 
 def _unpacked(shapes: Sequence[LayerShape], held: MemoryCounts, payload: str) -> Bytes:
-    """One layer's rows or gradients in fp32, after they came or before they leave; none where they travel as such."""
+    """One layer's rows or gradients in fp32 before packing or after unpacking; none if messages are fp32."""
     widest = max((shape.d_in for shape in shapes if shape.gathers), default=0)
     return 0 if payload == "fp32" else VALUE * held.rows * widest
 
 
 def _averages(shapes: Sequence[LayerShape], held: MemoryCounts, directions: Sequence[Direction]) -> Bytes:
-    """One value for each that a worker receives: the rows it needs, the gradients of the rows that it gives."""
+    """One value per received value: rows received forward, gradients received backward."""
     forward, backward = _widths(shapes)
     values = {Direction.FORWARD: held.rows * forward, Direction.BACKWARD: held.asked * backward}
     return VALUE * sum(values[direction] for direction in directions)

@@ -1,8 +1,8 @@
-"""Boundary rows on their way in fewer bits: what they weigh, and what packing and unpacking them costs a GPU.
+"""Boundary rows in fewer bits: the bytes of a message, and the GPU time to pack and unpack it.
 
-fp16 and bf16 are a conversion on the way. Quantised rows (8, 4, 2 bits) carry a scale and a zero point each, both fp32,
-so that any row's range fits: packing reads a row twice, for its range and for its values; unpacking reads the payload
-and writes fp32 rows. Assumption: both kernels are bound by memory, at the efficiency of gathering rows.
+fp16 and bf16 are converted for the message. Quantised rows (8, 4, 2 bits) carry an fp32 scale and zero point each, so
+that any range fits. Packing reads a row twice, for its range and for its values; unpacking reads the payload and writes
+fp32 rows. Assumption: both kernels are memory-bound, at the efficiency of gathering rows.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from gcnsim.workload import PAYLOADS
 BITS: Final[Mapping[str, int]] = PAYLOADS
 
 SCALED: Final = 8
-"""Bits of a value from which on a row carries scale and zero point."""
+"""Rows with at most this many bits per value carry a scale and a zero point."""
 
 SCALE: Final = 2 * VALUE
-"""Bytes of them."""
+"""Bytes of a scale and a zero point."""
 
 
 def payload_width(width: int, payload: str) -> int:
-    """Bytes of a row of `width` values on its way: whole bytes, with its scale and zero point where it has them."""
+    """Bytes of a message row of `width` values: whole bytes, with scale and zero point if it has them."""
     return -(-width * BITS[payload] // 8) + (SCALE if _scaled(payload) else 0)
 
 
 def payload_bytes(rows: Size, width: int, payload: str) -> FloatArray:
-    """Bytes of `rows` rows of `width` values on their way."""
+    """Bytes of a message of `rows` rows of `width` values."""
     return np.asarray(rows * payload_width(width, payload), dtype=np.float64)
 
 
@@ -43,12 +43,12 @@ def pack_seconds(device: DeviceProfile, rows: Size, width: int, payload: str) ->
 
 
 def unpack_seconds(device: DeviceProfile, rows: Size, width: int, payload: str) -> FloatArray:
-    """Seconds in which a GPU reads `rows` rows of `payload` and writes them as fp32 rows where they belong."""
+    """Seconds in which a GPU reads `rows` rows of `payload` and scatters them as fp32 rows."""
     return _kernel(device, rows, width, payload, 1)
 
 
 def _kernel(device: DeviceProfile, rows: Size, width: int, payload: str, passes: int) -> FloatArray:
-    """`passes` over fp32 rows, one over the payload, and an index a row."""
+    """A kernel with `passes` over fp32 rows, one over the payload, and one index per row."""
     if payload == "fp32":
         return rows_seconds(device, rows, width)
     rate = device.memory_bandwidth.value * device.gather_efficiency.value

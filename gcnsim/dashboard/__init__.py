@@ -1,6 +1,6 @@
-"""The dashboard: pages in a browser, served from this machine, that ask what the command line asks.
+"""The dashboard: pages in a browser, served from this machine, for the same questions as the command line.
 
-A door like the command line: `state` reads a page's address, `answers` and `jobs` ask `gcnsim.api` in processes of
-their own, `pages` show what comes back, `guard` says who may see it. Assumption: few users, one machine, no database;
-what is uploaded or answered lives in a temporary folder that ends with the server.
+It is a user interface like the command line. `state` reads a page's address, `answers` and `jobs` call `gcnsim.api` in
+separate processes, `pages` show the results, and `guard` controls access. Assumption: few users, one machine, no
+database; uploads and results are in a temporary folder that is removed with the server.
 """

@@ -1,7 +1,7 @@
-"""Answers rows of questions in warm processes.
+"""Answer rows of questions in warm processes.
 
 An equal row is computed once for any number of users. The slowest row of a question comes first, and rows that no page
-waits for are skipped. The processes are forked from one that has read the shared inputs, so those are read and held
+waits for are skipped. The processes are forked from one that has read the shared inputs, so these are read and stored
 once.
 """
 
@@ -31,9 +31,9 @@ GONE: Final = "the process that answers has ended; ask again"
 
 
 class Origin:
-    """The process that others are forked from, as long as one of them is used.
+    """The process that the workers are forked from; it lives as long as one of them is used.
 
-    It waits for none of them, so the number of one that has ended is no other process's until it ends itself.
+    It does not reap them, so the process id of an ended worker is not reused before it ends itself.
     """
 
     def __init__(self, workers: Sequence[Worker]) -> None:
@@ -52,13 +52,13 @@ class Origin:
             worker.attach(self, ours)
 
     def kill(self, number: int) -> None:
-        """End one of its processes, whatever it does."""
+        """Kill one of its processes."""
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
 
     def leave(self, worker: Worker) -> None:
-        """Be used by one less; end with the last."""
+        """Release one use; end with the last."""
         self._used.discard(worker)
         if not self._used:
             self._process.kill()
@@ -66,7 +66,7 @@ class Origin:
 
 
 class Worker:
-    """One process that answers a line with a line. Not for two threads at once, but for `kill`."""
+    """One process that answers a line with a line. Not thread-safe, except for `kill`."""
 
     def __init__(self) -> None:
         self._origin: Origin | None = None
@@ -75,12 +75,12 @@ class Worker:
         self._number: int | None = None
 
     def attach(self, origin: Origin, ours: socket.socket) -> None:
-        """Answer by the process that `origin` forks at the other end of a socket."""
+        """Connect to the process that `origin` forks at the other end of a socket."""
         self._origin, self._ours, self._number = origin, ours, None
         self._line = ours.makefile("rw", encoding="utf-8", newline="\n")
 
     def ask(self, line: str) -> dict[str, Any]:
-        """The answer to one line, of a new process where the one before has ended."""
+        """The answer to one line, from a new process if the previous one has ended."""
         if self._line is None:
             Origin([self])
         held = self._line
@@ -96,11 +96,11 @@ class Worker:
         if not answered:
             self.end()
             return {"error": GONE}
-        found: dict[str, Any] = json.loads(answered)
-        return found
+        answer: dict[str, Any] = json.loads(answered)
+        return answer
 
     def kill(self) -> None:
-        """End the process, whatever it does: who asked it hears that it is gone."""
+        """Kill the process; a waiting caller gets an error."""
         if self._number is not None and self._origin is not None:
             self._origin.kill(self._number)
 
@@ -110,7 +110,7 @@ class Worker:
         if self._origin is None or self._ours is None or self._line is None:
             return
         with suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)  # whoever reads reads the end
+            self._ours.shutdown(socket.SHUT_RDWR)  # wakes up waiting readers
         with suppress(OSError, ValueError):
             self._line.close()
         self._ours.close()
@@ -119,32 +119,33 @@ class Worker:
 
 
 MOST_KEPT: Final = 20_000
-"""Answers that are kept: about 2 KiB each."""
+"""The most cached answers, about 2 KiB each."""
 
 MOST_PAGES: Final = 1_000
 
 MOST_GPUS: Final = 24
-"""Rows of more GPUs take longer than a new process takes to begin: one that nobody waits for any more is given up
-where others wait."""
+"""Rows with more GPUs take longer than a process start. If no page waits for one, its process is killed when another
+row waits.
+"""
 
 PATIENCE_S: Final = 1.5
-"""How long it goes on even so: somebody may come back to it."""
+"""Seconds that such a row continues nevertheless, because a page may return to it."""
 
 
 class SupersededError(Exception):
-    """The page that asked has asked something else since."""
+    """The page has sent another question since."""
 
 
 @dataclass(eq=False, slots=True)
 class RequestTicket:
-    """One question of a page. over: the page has asked another one since. lines: what it waits for."""
+    """One question of a page. over: the page has sent another one since. lines: the rows it waits for."""
 
     over: bool = False
     lines: list[str] = field(default_factory=list)
 
 
 class Answers:
-    """Rows by their options, kept; processes: how many answer side by side."""
+    """Cached rows by their options; processes: the number of parallel workers."""
 
     def __init__(self, processes: int) -> None:
         self._workers = [Worker() for _ in range(processes)]
@@ -161,7 +162,7 @@ class Answers:
         self._lock = Lock()
 
     def turn(self, page: str) -> RequestTicket:
-        """A page asks anew: rows that it alone still waits for are not begun, and soon given up where others wait."""
+        """Start a new question of a page: rows that only its old question waits for are dropped or soon killed."""
         made = RequestTicket()
         with self._lock:
             before = self._turns.pop(page, None)
@@ -173,7 +174,7 @@ class Answers:
         return made
 
     def _leave(self, turn: RequestTicket) -> None:
-        """This question is no longer needed."""
+        """Mark this question as no longer needed."""
         turn.over = True
         for line in turn.lines:
             wanted = self._wanted.get(line)
@@ -190,7 +191,7 @@ class Answers:
                 timer.start()
 
     def _give_up(self, line: str) -> None:
-        """End the process that answers a line, where nobody waits for that and somebody for something else."""
+        """End the process that answers a line if no page waits for it and another row waits."""
         with self._lock:
             if self._wanted.get(line) == set() and line in self._running and len(self._wanted) > len(self._running):
                 self._given_up.add(line)
@@ -206,11 +207,11 @@ class Answers:
         with self._lock:
             if turn.over:
                 raise SupersededError
-            found = {line: self._submit(line, turn) for _, line in order}
+            futures = {line: self._submit(line, turn) for _, line in order}
         rows = []
         for line in lines:
             try:
-                answer = found[line].result()
+                answer = futures[line].result()
             except CancelledError:
                 raise SupersededError from None
             if turn.over:
@@ -239,19 +240,19 @@ class Answers:
         worker = self._free.get()
         with self._lock:
             self._running[line] = worker
-        found = worker.ask(line)
+        answer = worker.ask(line)
         with self._lock:
-            # Given up, and then somebody asked for it after all.
+            # It was killed, and then requested again.
             again = line in self._given_up and bool(self._wanted[line])
             self._given_up.discard(line)
         if again:
-            found = worker.ask(line)
+            answer = worker.ask(line)
         with self._lock:
             del self._running[line], self._wanted[line]
-            if "error" in found:
+            if "error" in answer:
                 self._kept.pop(line, None)
         self._free.put(worker)
-        return found
+        return answer
 
     def end(self) -> None:
         """End all processes."""
@@ -261,6 +262,5 @@ class Answers:
 
 
 def _effort(options: Mapping[str, Any]) -> tuple[int, int]:
-    """What says which of several rows take long, which come first so that processes end together: GPUs, then how much
-    the method has to be told."""
+    """The relative effort of a row, to start slow ones first: GPUs, then how many knobs the method needs."""
     return options.get("gpus", 0), len(options)

@@ -1,6 +1,6 @@
 """The Dash application: the page of each address, and the callbacks of its controls.
 
-The panel of long work starts the page's job, shows its progress, and shows its result.
+The panel of long jobs starts the page's job, shows its progress, and shows its result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gcnsim.report.palette import THEMES
 
 
 def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
-    """The callbacks of the panel."""
+    """Attach the callbacks of the panel."""
 
     @app.callback(
         Output("job", "data"),
@@ -100,7 +100,7 @@ def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, A
 
 
 def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
-    """What a job wrote: its sentence, figures, text, and its files to take home; text: how its text is told."""
+    """The result of a job: its sentence, figures, text, and files to download; text: the format of its text."""
     texts = json.loads((job.folder / TEXTS).read_text(encoding="utf-8"))
     shown: list[Any] = [html.H2(text(texts["heading"]))] if texts["heading"] else []
     if texts.get("context"):
@@ -142,7 +142,7 @@ INDEX: Final = """<!DOCTYPE html>
 </html>"""
 
 KEPT: Final = ("stops", "theme", "tab")
-"""What a page keeps beside its fields; its tab is a key that only it has."""
+"""Stored values of a page besides its fields; its tab has a unique key."""
 
 MOST_TAB: Final = 32
 """Characters of a tab's key."""
@@ -150,7 +150,7 @@ MOST_TAB: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """What the pages ask."""
+    """The state behind the pages."""
 
     answers: Answers
     jobs: Jobs
@@ -186,7 +186,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
 
 
 def _frame() -> html.Div:
-    """What every page has."""
+    """The frame of every page."""
     links = [html.A("What-if", href="/"), *(html.A(form.title, href=form.path) for form in forms.FORMS)]
     return html.Div(
         [
@@ -207,7 +207,7 @@ def _frame() -> html.Div:
 
 
 def _pages(app: Dash, behind: AppState) -> None:
-    """The page of an address, once it is known whether it is light or dark."""
+    """The page of an address, once the theme (light or dark) is known."""
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks")
     )
@@ -237,7 +237,7 @@ def _pages(app: Dash, behind: AppState) -> None:
 
 
 def _slider_callbacks(app: Dash, behind: AppState) -> None:
-    """What changes on the What-if page when a control moves."""
+    """The callbacks of the controls of the What-if page."""
     fields = what_if.FIELDS
     outputs = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
     outputs += [Output("machine", "children")]
@@ -288,7 +288,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
 
 
 def _routes(server: flask.Flask, behind: AppState) -> None:
-    """Uploads and what jobs wrote."""
+    """The routes for uploads and for the files of jobs."""
 
     @server.post("/upload")
     def upload() -> Any:

@@ -1,6 +1,6 @@
-"""Files that pages read: uploads, under names of ours, and files of the folder that the server was given.
+"""Files that pages read: uploads, under generated names, and files of the server's folder.
 
-The name that an upload had is never a path here: it says only which reader reads it.
+The name of an upload is never used as a path: it only selects the reader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gcnsim.report.answer.rows import plain
 SUFFIXES: Final = (".profile", ".npz", ".npy", ".csv", ".tsv", ".txt", ".mtx", ".el", ".json", ".yaml", ".yml")
 MOST_UPLOADS: Final = 16
 UPLOAD: Final = "upload:"
-"""Before the key of an upload, where a path may stand too."""
+"""The prefix of the key of an upload, in a field that also takes paths."""
 
 DEEPEST, MOST_VISITED = 4, 5_000
 """How far below the folder, and how many entries, are looked at for lists; others are given by their path."""
@@ -27,7 +27,7 @@ MOST_LISTED: Final = 200
 
 
 class Files:
-    """uploads: a folder for what comes; root: the folder below which pages may open files."""
+    """uploads: the folder for uploads; root: the folder that contains all files pages may open."""
 
     def __init__(self, uploads: Path, root: Path) -> None:
         self._uploads, self._root = uploads, root.resolve()
@@ -36,7 +36,7 @@ class Files:
         self._lock = Lock()
 
     def take(self, name: str, content: bytes) -> str:
-        """Keep an upload; what `path` takes. Raises FileError for a name that no reader reads."""
+        """Store an upload and return its text for `path`. Raises FileError for an unsupported name."""
         suffix = next((item for item in SUFFIXES if name.lower().endswith(item)), None)
         if suffix is None:
             raise FileError(f"upload: its name says no format; allowed: {', '.join(SUFFIXES)}")
@@ -58,14 +58,14 @@ class Files:
         return self._names.get(text, text)
 
     def path(self, text: str) -> str | None:
-        """The path that a page's text stands for; None for no text. Raises FileError."""
+        """The path of the text in a page's field; None for no text. Raises FileError."""
         if not text:
             return None
         if text.startswith(UPLOAD):
-            found = self._kept.get(text)
-            if found is None:
+            upload = self._kept.get(text)
+            if upload is None:
                 raise FileError(f"{text}: this upload is no longer here; upload the file again")
-            return str(found)
+            return str(upload)
         path = (self._root / text).resolve()
         if not path.is_relative_to(self._root):
             raise FileError(f"{text}: is outside the folder of the dashboard (--files); allowed: files below it")

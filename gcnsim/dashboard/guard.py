@@ -1,8 +1,8 @@
-"""Who may see the pages, and what a browser may do with them.
+"""Access control of the pages, and the restrictions on their scripts.
 
-On a loopback address everybody at this machine may; at any other, whoever has the token. A page may run only scripts
-of this server: `script-src` has neither `unsafe-inline` nor `unsafe-eval`. Plotly and React set styles in elements,
-so `style-src` allows them.
+On a loopback address, every user of this machine has access; on any other address, a token is needed. A page may run
+only scripts of this server: `script-src` has neither `unsafe-inline` nor `unsafe-eval`. Plotly and React set styles in
+elements, so `style-src` allows them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from gcnsim.errors import ScenarioError
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 COOKIE: Final = "gcnsim-dashboard"
 LEAST_TOKEN: Final = 16
-"""Characters of a token: fewer can be tried out."""
+"""The least characters of a token; shorter ones can be guessed."""
 
 LARGEST: Final = 64 << 20
-"""Bytes of a request, so of an upload."""
+"""The most bytes of a request, and so of an upload."""
 
 HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -43,7 +43,7 @@ ASK: Final = (
 
 
 def checked(host: str, token: str | None) -> None:
-    """Raises ScenarioError for an address that others reach without a token, and for a token that is too short."""
+    """Raise ScenarioError for a public address without a token, and for a short token."""
     if token is not None and (len(token) < LEAST_TOKEN or not token.isascii()):
         raise ScenarioError(f"--token: is too short or not ASCII; allowed: at least {LEAST_TOKEN} ASCII characters")
     if host not in LOOPBACK and token is None:
@@ -55,7 +55,7 @@ def _loopback() -> str:
 
 
 def policy(hashes: Sequence[str]) -> str:
-    """The content security policy; hashes: of the scripts within the page."""
+    """The content security policy; hashes: of the scripts in the page."""
     scripts = " ".join(["'self'", *hashes])
     return (
         f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -64,7 +64,7 @@ def policy(hashes: Sequence[str]) -> str:
 
 
 class Guard:
-    """Looks at every request before and after it is answered. names: hosts that a browser may have asked for."""
+    """Checks every request before and after it is answered. names: allowed host names."""
 
     def __init__(self, host: str, token: str | None, hashes: Sequence[str]) -> None:
         checked(host, token)
@@ -101,7 +101,7 @@ class Guard:
         return self._with(flask.request.form.get("token", ""))
 
     def _with(self, token: str) -> Any:
-        """A cookie for whoever has the token, and the address without it."""
+        """Set a cookie for a correct token, and redirect to the address without it."""
         if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
             return _token_form("This is not the token.", 401)
         answer = flask.redirect("/" if flask.request.path == "/token" else flask.request.path, 303)
@@ -131,7 +131,7 @@ def _token_form(message: str, code: int) -> flask.Response:
 
 
 def _failed(error: Exception) -> Any:
-    """One line for whatever failed: its name stays in the terminal of the server."""
+    """A one-line response to any exception; its details stay in the server's terminal."""
     from werkzeug.exceptions import HTTPException
 
     if isinstance(error, HTTPException):

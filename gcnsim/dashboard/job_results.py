@@ -1,4 +1,4 @@
-"""What jobs of the pages find: a sentence, figures in both themes, and files to take home."""
+"""The results of the pages' jobs: a sentence, figures in both themes, and files to download."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JobResult:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """The words as plain data."""
+        """The texts as plain data."""
         sheets = [sheet._asdict() for sheet in self.sheets]
         said = {"heading": self.heading, "context": self.context, "text": self.text}
         return said | {"sheets": sheets, "links": list(self.links)}
@@ -64,7 +64,7 @@ def write_scenario(folder: Path, scenario: Scenario) -> None:
 
 
 def sweep(options: Options, folder: Path, say: Say) -> JobResult:
-    """Points of a sweep that a filter leaves, the first first: CSV, JSON and a page. Raises GcnsimError."""
+    """The points of a sweep that pass the filters, best first: CSV, JSON and a page. Raises GcnsimError."""
     import pyarrow as pa
 
     from gcnsim import api
@@ -82,7 +82,7 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
 
 
 def timeline(options: Options, folder: Path, say: Say) -> JobResult:
-    """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
+    """One steady iteration of a setting, or of a recorded run with its prediction. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.planning.certainty import label_of
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
@@ -129,7 +129,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
 
 
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
-    """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
+    """A recommendation: time against cost, and the sensitivity of the time. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
@@ -184,7 +184,7 @@ def what_if_address(point: PointReport) -> str | None:
 
 
 def compare(options: Options, folder: Path, say: Say) -> JobResult:
-    """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
+    """Two iterations: the time of each by part, and the difference by part. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.comparison import write_parts_csv
     from gcnsim.report.figures.breakdown import breakdown_figure, sides_data

@@ -1,4 +1,4 @@
-"""Long work, each in a process of its own with a folder of its own: how far it is, what it wrote, and its end."""
+"""Long jobs, each in a separate process with a separate folder: progress, output files, and end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 
 MOST: Final = 4
-"""Jobs under way at once; of others the oldest answers go first."""
+"""The most concurrent jobs; beyond that, the oldest finished results are dropped."""
 
 MOST_KEPT: Final = 64
 
 
 class Job:
-    """One piece of work. status: what it does; share: the finished share, None if unknown."""
+    """One job. status: the current step; share: the finished share, None if unknown."""
 
     def __init__(self, key: str, kind: str, options: Mapping[str, Any], folder: Path) -> None:
         self.key, self.kind, self.folder = key, kind, folder
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def under_way(self) -> bool:
-        """Whether it is neither done nor ended."""
+        """Whether it is still running."""
         return not self.done and self.error is None
 
     def _listen(self, request: str) -> None:
@@ -68,7 +68,7 @@ class Job:
             self.error = "its process has ended"
 
     def cancel(self) -> None:
-        """End the work and whatever processes it began."""
+        """End the job and all processes that it started."""
         if self._process.poll() is None:
             self.error = "cancelled"
             os.killpg(self._process.pid, 9)
@@ -83,7 +83,7 @@ class Jobs:
         self._lock = Lock()
 
     def start(self, kind: str, options: Mapping[str, Any]) -> Job:
-        """Begin a job. Raises ScenarioError where too many are under way."""
+        """Start a job. Raises ScenarioError if too many are running."""
         with self._lock:
             if sum(item.under_way for item in self._jobs.values()) >= MOST:
                 raise ScenarioError(f"{MOST} jobs are under way; allowed: wait for one, or cancel it")
@@ -98,7 +98,7 @@ class Jobs:
         return job
 
     def get(self, key: str | None) -> Job | None:
-        """The job of a key; None where there is none."""
+        """The job of a key; None if there is none."""
         return self._jobs.get(key or "")
 
     def end(self) -> None:

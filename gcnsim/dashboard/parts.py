@@ -1,4 +1,4 @@
-"""Parts of pages: sliders, tables, figures, the panel of long work."""
+"""Parts of pages: sliders, tables, figures, the panel of long jobs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CONFIG: Any = {
 
 
 def aria(**attributes: str) -> dict[str, Any]:
-    """Attributes for those who hear a page: `label`, `live`."""
+    """Accessibility attributes: `label`, `live`."""
     return {f"aria-{name}": text for name, text in attributes.items()}
 
 
 def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.Div:
-    """A slider over the places of `stops`; the keyboard moves it a stop at a time."""
+    """A slider over the indices of `stops`; a key press moves it by one stop."""
     return html.Div(
         [
             html.Label([f"{label} ", html.Output("", id=f"{name}-shown")], htmlFor=name),
@@ -58,7 +58,7 @@ def wrong_of(name: Any) -> Any:
 
 
 def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), most: int = MOST_TEXT) -> html.Div:
-    """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
+    """A text field with suggestions; its text takes effect when the field loses focus, or at Enter."""
     listed = f"{name if isinstance(name, str) else name['field']}-names"
     more: dict[str, Any] = {"list": listed} if options else {}
     control = dcc.Input(id=name, type="text", value=value, debounce=True, maxLength=most, autoComplete="off", **more)
@@ -86,7 +86,7 @@ def choice(
 
 
 def _headed(head: str) -> dict[str, Any]:
-    """What a cell is called where the table has no heading."""
+    """The name of a cell if the table has no heading."""
     return {"data-head": head}
 
 
@@ -106,11 +106,11 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], ma
         )
         for index, cells in enumerate(lines)
     ]
-    found = html.Table(
+    element = html.Table(
         [html.Caption(caption), html.Thead(html.Tr([html.Th(head, scope="col") for head in heads])), html.Tbody(body)],
         className="rows",
     )
-    return html.Div(found, className="scroll", tabIndex="0", role="region", **aria(label=caption))
+    return html.Div(element, className="scroll", tabIndex="0", role="region", **aria(label=caption))
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:
@@ -122,7 +122,7 @@ def graph(name: str, figure: Any = None) -> dcc.Graph:
 
 
 def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
-    """Names with their colours; hatched: what overlaps other things."""
+    """Names with their colours; hatched: overlapping work."""
     return html.Ul(
         [
             html.Li([html.Span(className="hatched" if hatched else "swatch", style={"--of": color}), f" {name}"])
@@ -138,12 +138,12 @@ def context(badge: str, of: str) -> html.P:
 
 
 def alert(text: str) -> html.P:
-    """One line that says what is wrong."""
+    """An error in one line."""
     return html.P(text, className="alert", role="alert")
 
 
 def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
-    """A button that begins the page's long work, and its place; begins: by itself, once the page is there."""
+    """A button that starts the page's long job, and the place of its result. begins: start it with the page."""
     own: dict[str, Any] = {"data-begins": "yes"} if begins else {}
     return html.Section(
         [
@@ -170,7 +170,7 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
 
 
 def command_line(text: str = "") -> html.Div:
-    """The command line that asks the same, to copy."""
+    """The command line of the same question, to copy."""
     return html.Div(
         [
             html.Span("The same on the command line", className="note"),

@@ -1,4 +1,4 @@
-"""The server: its processes and its temporary folder begin and end with it."""
+"""The server with its processes and its temporary folder, which start and end with it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
     import flask
 
 THREADS: Final = 32
-"""Most of them wait: for a row, or for the page's next question."""
+"""Most threads wait: for a row, or for the page's next question."""
 
 
 @contextmanager
 def application_of(
     host: str, token: str | None, files: str | Path, processes: int | None = None
 ) -> Iterator[flask.Flask]:
-    """The pages as a WSGI application; files: the folder below which pages may open files. Raises ScenarioError."""
+    """The pages as a WSGI application; files: the folder that contains all files pages may open.
+
+    Raises ScenarioError.
+    """
     if not Path(files).is_dir():
         raise ScenarioError(f"--files: {files} is not a folder; allowed: an existing folder")
     answers = Answers(processes or cores())
     try:
-        # Imported while the processes that answer import what they need.
+        # Imported while the worker processes import their modules.
         from gcnsim.dashboard.app import AppState, application
         from gcnsim.hardware import devices
         from gcnsim.workload import datasets
@@ -54,8 +57,8 @@ def application_of(
 def serve(
     host: str, port: int, token: str | None, files: str | Path, processes: int | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve until it is stopped; ready: called with the address. Raises ScenarioError where it cannot listen there."""
-    # Requests that wait for a thread are no news: a slider's answer takes longer than its next move.
+    """Serve until stopped; ready: called with the address. Raises ScenarioError if the address is not available."""
+    # Do not log queued requests: a slider's answer takes longer than its next move.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     with application_of(host, token, files, processes) as pages:
         import waitress
@@ -76,7 +79,7 @@ def serve(
             raise ScenarioError(
                 f"--port: cannot listen at {host}:{port}: {error.strerror}; allowed: a free port"
             ) from None
-        # A request to end reaches the main thread: waitress drops what it raises while a connection is read.
+        # An end request must reach the main thread: waitress drops exceptions raised while it reads a connection.
         running = Thread(target=server.run, name="waitress", daemon=True)
         running.start()
         ready(f"http://{'[' + host + ']' if ':' in host else host}:{server.effective_port}/")

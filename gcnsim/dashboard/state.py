@@ -1,4 +1,4 @@
-"""What a What-if page asks, as its address has it: read strictly, written back, and as a command line."""
+"""The question of a What-if page in its address: parsed strictly, written back, and converted to a command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STOPS: Final[Mapping[str, tuple[float, ...]]] = {
     "epsilon": EPSILONS,
     "cache": CACHES,
 }
-"""The stops of each slider; another value in an address becomes a further stop."""
+"""The stops of each slider; another value in an address becomes an extra stop."""
 
 FIGURES: Final = {
     "breakdown": "Where the time goes",
@@ -63,7 +63,7 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }
 FIRST: Final = ClusterSpec()
 UNSAID: Final = ("dataset", "device")
-"""Options that the command line leaves out where they are as in the first question."""
+"""Options that the command line omits at their initial values."""
 
 _WHOLE: Final = ("gpus", "tau")
 
@@ -97,7 +97,7 @@ class PageQuestion:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The methods that are asked for."""
+        """The requested methods."""
         return self.methods or tuple(COMPARED)
 
     @property
@@ -106,7 +106,7 @@ class PageQuestion:
         return list(dict.fromkeys([self.bandwidth, *([] if self.beside is None else [self.beside])]))
 
     def address(self) -> str:
-        """The query of the page's address, without what is as in the first question; empty for that one."""
+        """The query of the page's address, without initial values; empty for the initial question."""
         usual = PageQuestion()
         changed = {field.name: getattr(self, field.name) for field in fields(self)}
         query = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
@@ -143,14 +143,14 @@ class PageQuestion:
         calibration: str | None = None,
         **other: Any,
     ) -> dict[str, Any]:
-        """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
+        """The options for the row of one method; other: values that replace the question's, in Gbit/s and per cent."""
         options = replace(self, beside=None, methods=(method,), **other).options(graph, measured, calibration)
         device = {"device": options["device"]} if "device" in options else {}
         first = {"gpus": options["gpus"], "bandwidth": options["bandwidth"][0], **device, "method": method}
         return first | {name: value for name, value in options.items() if name not in first}
 
     def command(self) -> str:
-        """The command line that asks the same."""
+        """The command line of the same question."""
         options = self.options(self.graph or None, self.measured or None, self.calibration or None)
         usual = PageQuestion()
         shown = {
@@ -160,7 +160,7 @@ class PageQuestion:
 
 
 def read_address(query: str | None) -> PageQuestion:
-    """The question that an address asks. Raises ScenarioError (one line) for what no slider could have set."""
+    """Parse the question in an address. Raises ScenarioError (one line) for values that no slider can have."""
     names = [field.name for field in fields(PageQuestion)]
     values: dict[str, Any] = {}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
@@ -173,13 +173,13 @@ def read_address(query: str | None) -> PageQuestion:
 
 
 def moved(question: PageQuestion, **values: Any) -> PageQuestion:
-    """The question with other values, checked as those of an address are. Raises ScenarioError."""
+    """The question with other values, checked like those of an address. Raises ScenarioError."""
     merged = {field.name: getattr(question, field.name) for field in fields(PageQuestion)} | values
     return PageQuestion(**{name: _value(name, "" if value is None else plain(value)) for name, value in merged.items()})
 
 
 def stops(name: str, value: float) -> list[float]:
-    """The stops of a slider, `value` among them."""
+    """The stops of a slider, including `value`."""
     return sorted({*STOPS[name], value})
 
 

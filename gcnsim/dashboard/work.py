@@ -1,7 +1,7 @@
-"""What the dashboard's own processes do: a line of JSON in, a line of JSON out; nothing but plain data travels.
+"""The dashboard's worker processes: a line of JSON in, a line of JSON out; only plain data is exchanged.
 
-`python -m gcnsim.dashboard.work rows` forks processes that answer row after row and keep what they share. `... job`
-does one long piece of work, says how far it is, writes files into the folder it is given, and ends.
+`python -m gcnsim.dashboard.work rows` forks processes that answer rows and keep shared inputs. `... job` runs one long
+job, reports its progress, writes files to the given folder, and ends.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ TEXTS: Final = "texts.json"
 
 
 def rows(numbers: Sequence[int]) -> None:
-    """Answer options of a what-if, a line each, at every one of these sockets, until there are no more; by a process
-    each, forked once all that the first page needs is read and written.
+    """Answer options of a what-if, one line each, on all of these sockets until they close.
+
+    One process per socket is forked, after all inputs of the first page are read.
     """
     from gcnsim import api
     from gcnsim.dashboard.state import PageQuestion
@@ -35,7 +36,7 @@ def rows(numbers: Sequence[int]) -> None:
     warm, first = api.RowCache(), PageQuestion()
     _guarded(lambda: {"rows": [warm.rows(**first.row_options(None, method)) for method in first.named]})
     gc.collect()
-    gc.freeze()  # what is shared stays so: no collection writes into it
+    gc.freeze()  # Shared memory stays shared: garbage collection must not write to it.
     origin = os.getpid()
     for number in numbers:
         if os.fork() == 0:
@@ -53,7 +54,7 @@ def rows(numbers: Sequence[int]) -> None:
 
 
 def _answer(warm: Any, number: int) -> None:
-    """Say the number of this process, then answer line after line."""
+    """Send the number of this process, then answer line after line."""
     with socket.socket(fileno=number) as ours, ours.makefile("rw", encoding="utf-8", newline="\n") as lines:
         lines.write(f"{os.getpid()}\n")
         lines.flush()
@@ -77,23 +78,23 @@ def _guarded(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def job(lines: TextIO, out: TextIO) -> None:
-    """Do the one job that is asked for."""
+    """Run the requested job."""
     request = json.loads(lines.readline())
 
     def say(text: str, share: float | None = None) -> None:
         out.write(json.dumps({"progress": text, "share": share}) + "\n")
         out.flush()
 
-    found = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
-    out.write(json.dumps(found) + "\n")
+    result = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
+    out.write(json.dumps(result) + "\n")
     out.flush()
 
 
-def _put(folder: Path, name: str, found: Any) -> None:
+def _put(folder: Path, name: str, document: Any) -> None:
     from gcnsim.io.atomic import atomic_write
 
     with atomic_write(folder / name, text=True) as file:
-        file.write(json.dumps(found, allow_nan=False))
+        file.write(json.dumps(document, allow_nan=False))
 
 
 def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
@@ -123,12 +124,12 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Names with their texts, a line each."""
+    """Names with their texts, one line each."""
     return [f"{name}: {text}" if name else text for name, text in pairs]
 
 
 def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
-    """The job of a page that shows figures and text."""
+    """The job of a page with figures and text."""
 
     def do(options: Mapping[str, Any], folder: Path, say: Say) -> None:
         from gcnsim.dashboard.job_results import JOBS
@@ -148,7 +149,7 @@ JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the command in the first argument."""
     die_with_parent(int(sys.argv[2]) if len(sys.argv) > 2 else os.getppid())
     if sys.argv[1] == "rows":
         rows([int(argument) for argument in sys.argv[3:]])

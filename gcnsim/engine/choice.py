@@ -1,6 +1,7 @@
-"""Which engine simulates: the compiled one where there is one for this machine, else the reference. Same results.
+"""Choose the engine: the compiled one if available on this machine, otherwise the reference. Both give the same
+results.
 
-Where large groups of links are to be shared once per grain only the compiled one does, and about the same results.
+Sharing large groups of links once per grain is only in the compiled engine, with approximately the same results.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ VARIABLE: Final = "GCNSIM_ENGINE"
 AUTO, REFERENCE, COMPILED = "auto", "reference", "compiled"
 
 IN_BACKGROUND: Final = "GCNSIM_COMPILE"
-"""The environment variable that, set to `no`, keeps questions from leaving a process behind that compiles."""
+"""The environment variable that, set to `no`, prevents background compilation."""
 
 
 _simulated = mmap(-1, 1)
-"""Whether this process simulated, or one that it forked: they share this byte."""
+"""Whether this process or a forked one has simulated; they share this byte."""
 
 
 class Engine(NamedTuple):
-    """The engine in use. kernel: the compiled one, None for the reference. why: in a few words."""
+    """The engine in use. kernel: the compiled one, None for the reference. why: the reason in a few words."""
 
     kernel: Kernel | None
     why: str
@@ -44,12 +45,12 @@ class Engine(NamedTuple):
 
 
 def simulate(schedule: Schedule, iterations: int, enough: StopCondition | None = None, *, endless: bool = False) -> Run:
-    """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
+    """Run `schedule` for at most `iterations` iterations, or until `enough` returns true; every op becomes a span.
 
-    endless: the run goes on beyond its last iteration, so that none ends early for want of successors, and what it is
-    known to repeat is not simulated (`gcnsim.engine.stopping`); else its last ops have the links to themselves.
+    endless: the run continues beyond its last iteration, so that the last ops still share the links, and repetitions
+    are not simulated (`gcnsim.engine.stopping`). Otherwise the last ops have the links to themselves.
 
-    Raises ScenarioError for an engine that is not there: only the compiled one knows grains.
+    Raises ScenarioError for an unavailable engine: only the compiled one supports grains.
     """
     kernel = engine().kernel
     _simulated[0] = 1
@@ -63,12 +64,12 @@ def simulate(schedule: Schedule, iterations: int, enough: StopCondition | None =
 
 
 _engine_stack: list[str] = []
-"""The engine that a part of the program asked for, the innermost last."""
+"""The stack of requested engines, innermost last."""
 
 
 @contextmanager
 def use_reference() -> Iterator[None]:
-    """What is simulated within is simulated by the reference engine, also in processes that are forked there."""
+    """Use the reference engine inside this block, also in processes forked there."""
     _engine_stack.append(REFERENCE)
     try:
         yield
@@ -77,7 +78,7 @@ def use_reference() -> Iterator[None]:
 
 
 def engine() -> Engine:
-    """The engine in use, found once. Raises ScenarioError for one that is asked for and not there."""
+    """The engine in use, chosen once. Raises ScenarioError if the requested one is unavailable."""
     name = _engine_stack[-1] if _engine_stack else os.environ.get(VARIABLE) or AUTO
     if name not in (AUTO, REFERENCE, COMPILED):
         raise ScenarioError(f"{VARIABLE}: {name!r} is not an engine; {nearest(name, (AUTO, REFERENCE, COMPILED))}")
@@ -105,8 +106,7 @@ def _found(name: str) -> Engine:
 
 
 def compile_in_background() -> None:
-    """Where something was simulated and the compiled engine is wanted and not there, let a process of its own make it,
-    and do not wait for it."""
+    """Start a process that compiles the engine if a simulation ran without it; do not wait for the process."""
     from gcnsim.engine.kernel import store
 
     wanted = os.environ.get(VARIABLE, AUTO) == AUTO and os.environ.get(IN_BACKGROUND) != "no"
@@ -115,7 +115,7 @@ def compile_in_background() -> None:
 
 
 def compile_now() -> str | None:
-    """Compile the engine where it is not compiled yet, and use it from now on; None, or why it cannot be."""
+    """Compile the engine if needed and use it from now on. Returns None, or why it cannot be compiled."""
     from gcnsim.engine.kernel import store
 
     problem = store.make(wait=True)

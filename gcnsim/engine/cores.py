@@ -1,13 +1,15 @@
-"""Threads that take turns on the cores of a machine.
+"""Threads that share the cores of a machine in turns.
 
-As a fair scheduler does it (Linux: earliest eligible virtual deadline first, of the threads with equal weights): a
-thread that wakes gets an idle core at once; else, where it has had less than a running one, it takes that one's core
-once that has kept it for a short while. Otherwise threads wait until a running one has had its time slice, and then the
-thread that has had least goes first. So short work among long work hardly waits and hardly delays it, and long work
-shares the cores equally. Of what a waiting thread has had more than others a slice counts at most (Linux clamps a
-thread's lag): one that ran while others slept does not wait until they have caught up with all of it. A thread does its
-tasks in the order in which they became ready, and keeps its core from one task to the next. When all cores are busy
-each of them is slower than one alone (shared memory, shared execution units): `capacity` core-seconds a second in all.
+The rules are those of a fair scheduler (Linux: earliest eligible virtual deadline first, threads of equal weight). A
+thread that wakes gets an idle core at once. Otherwise, if it has had less core time than a running thread, it takes
+that core after a short minimum. All other threads wait until a running thread has used its time slice; the thread with
+the least core time runs next. So short work hardly waits and hardly delays long work, and long work shares the cores
+equally.
+
+A waiting thread's lead in core time is capped at one slice (Linux clamps a thread's lag): a thread that ran while
+others slept does not wait until they have caught up. A thread does its tasks in the order in which they became ready,
+and keeps its core between tasks. If all cores are busy, each is slower than a single busy one (shared memory and
+execution units): `capacity` core-seconds per second in total.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ DONE = 1.0
 
 
 class _Thread:
-    """One thread: its tasks, [core-picoseconds left, token] each, and how much core time it has had."""
+    """One thread: its tasks, [core-picoseconds left, token] each, and its core time so far."""
 
     __slots__ = ("had", "since", "tasks", "turn", "woken")
 
@@ -41,8 +43,8 @@ class _Thread:
 class Cores:
     """The cores of one machine and the threads that run on them.
 
-    cores: how many. capacity: core-seconds per second that all of them do together. slice_ps: how long a thread keeps a
-    core that another waits for; wake_ps: and one that a thread waits for which has just been given work, at most
+    cores: the number of cores. capacity: core-seconds per second of all cores together. slice_ps: how long a thread
+    keeps a core that another thread waits for. wake_ps: the same if the waiting thread has just woken up, at most
     slice_ps.
     """
 
@@ -73,7 +75,7 @@ class Cores:
         self._running: list[_Thread] = []
         self._ready: list[tuple[float, int, _Thread]] = []
         self._least = 0.0
-        """Core time that the thread which has had least, of those that ran last, has had: a waking one starts there."""
+        """The least core time among the threads that ran last; a waking thread starts from there."""
         self._last = 0
         self._serial = 0
         self._dirty = False
@@ -119,7 +121,7 @@ class Cores:
             Call(self._env, self._decide, 0, None, AFTER_ALL_OTHERS)
 
     def _decide(self, _: Event | None) -> None:
-        """Who runs from this instant on, and until when nothing changes by itself."""
+        """Decide which threads run from this instant on, and set the time of the next change."""
         self._dirty = False
         now = int(self._env.now)
         running = [thread for thread in self._running if thread.tasks]
@@ -151,14 +153,14 @@ class Cores:
         self._timer = Call(self._env, self._turn, max(0, due))
 
     def _next(self, now: int) -> _Thread:
-        """The thread whose turn it is; it has a core from now on."""
+        """Move the next waiting thread to a core."""
         thread = heappop(self._ready)[2]
         thread.since = now
         thread.woken = False
         return thread
 
     def _preempt(self, running: list[_Thread], now: int) -> None:
-        """Give woken threads the cores of running ones that have had more and have kept them for a while."""
+        """Let woken threads preempt running ones that have had more core time and have used their minimum."""
         while self._ready and self._ready[0][2].woken:
             had = self._ready[0][0]
             able = [thread for thread in running if now - thread.since >= self._wake and thread.had >= had]
@@ -178,7 +180,7 @@ class Cores:
         for thread in self._running:
             if thread.tasks and thread.tasks[0][0] <= DONE:
                 done.append(thread.tasks.popleft()[1])
-        # What ends may give its thread more to do at this very instant: who runs is decided when all is told.
+        # A finished task may add work to its thread at this instant; decide only after all such events.
         self._decide_later()
         for token in done:
             self._arrived(token)

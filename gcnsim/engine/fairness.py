@@ -1,9 +1,9 @@
 """Max-min fair rates by progressive filling.
 
-All flows' rates rise together until a link is full; the flows that cross it are settled and the rest rise on. The
-result is the only allocation in which no flow can gain without taking from one that has no more (Bertsekas and
-Gallager, Data Networks, section 6.5). Flows of equal route and cap always get equal rates, so they are handled as one
-bundle with a count. A cap is a link of each flow's own.
+The rates of all flows rise together until a link is full. The flows that cross it are fixed, and the others continue to
+rise. In the result, no flow can gain without taking from a flow that has no more (Bertsekas and Gallager, Data
+Networks, section 6.5). Flows of equal route and cap always have equal rates, so they form one bundle with a count. A
+cap acts as a private link of each flow.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from math import inf
 
 REMEMBERED = 20_000
-"""Most sharings kept: beyond that, counts are too many-sided to recur."""
+"""The most cached sharings; beyond that number the counts vary too much to recur."""
 
 
 class Sharing:
-    """The links and bundles of a connected group: rates for any number of flows per bundle, remembered.
+    """The links and bundles of a connected group, with cached rates for any number of flows per bundle.
 
     capacity: per link. routes: per bundle, the links it crosses, each once. caps: per bundle, the most that one of its
     flows can use, None for no limit.
@@ -28,7 +28,9 @@ class Sharing:
         self._capacity = list(capacity)
         self._routes = list(routes)
         self._shared = len(self._capacity)
-        """Links from here on are bundles' own: their share is the cap, however many flows there are."""
+        """Links from this index on are private links of bundles: their share is the cap, independent of the number of
+        flows.
+        """
         for bundle, cap in enumerate(caps):
             if cap is not None:
                 self._routes[bundle] = (*self._routes[bundle], len(self._capacity))
@@ -40,7 +42,7 @@ class Sharing:
         self._known: dict[tuple[int, ...], list[float]] = {}
 
     def rates(self, counts: tuple[int, ...]) -> list[float]:
-        """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows."""
+        """The rate of one flow of each bundle, in units per second; 0 for a bundle without flows."""
         rates = self._known.get(counts)
         if rates is None:
             if len(self._known) >= REMEMBERED:
@@ -75,7 +77,7 @@ class Sharing:
                             load[link] = 0
                             continue
                         load[link] -= count
-                        # Rounding must not leave less than nothing.
+                        # Rounding must not leave a negative rest.
                         left[link] = left[link] - taken if left[link] > taken else 0.0
             busy = [link for link in busy if load[link]]
         return rates

@@ -1,12 +1,12 @@
-"""Flows in flight on links that share routes: fluid, max-min fair, exact to the picosecond.
+"""Flows on links with shared routes: fluid, max-min fair, exact to the picosecond.
 
-Links that no flow connects never influence each other, so each connected group of links is an object of its own.
-Within a group, flows of equal route and cap form a bundle with one *service* counter: the units each of its flows has
-received since the bundle was last empty. A flow that joins at service s with u units is done when the counter reaches
-s + u, so a rate change costs one addition per bundle, not per flow. Rates depend only on how many flows each bundle
-has, and the same counts recur every iteration, so they are remembered.
+Links that no flow connects never influence each other, so each connected group of links is a separate object. Within a
+group, flows of equal route and cap form a bundle with one *service* counter: the units each of its flows has received
+since the bundle was last empty. A flow that joins at service s with u units is done when the counter reaches s + u. So
+a rate change costs one addition per bundle, not one per flow. Rates depend only on the number of flows per bundle; the
+same counts recur every iteration, so rates are cached.
 
-Order of simultaneous events: all ends and starts of one instant first, then one new sharing of the links for them all.
+Simultaneous events: all ends and starts of one instant come first, then one new sharing of the links for all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gcnsim.timeline import PS_PER_S
 
 
 class Call(Event):
-    """`function` is called with this event `delay` picoseconds from now; the event carries `value`."""
+    """Calls `function` with this event `delay` picoseconds from now; the event carries `value`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ AFTER_ALL_OTHERS = 9
 
 
 Token = Any
-"""What a flow is known by to whoever started it."""
+"""The token that identifies a flow to the code that started it."""
 
 Arrived = Callable[[Token], None]
 
@@ -99,11 +99,11 @@ class FluidGroup:
         self._serial = 0
         self._dirty = False
         self._timer: Event | None = None
-        # Simultaneous changes are rare where one kind of flow has a link to itself: not worth an event of their own.
+        # Simultaneous changes are rare if one kind of flow has a link to itself: no separate event is needed.
         self._only_one = len(routes) == 1
 
     def join(self, bundle: int, units: float, token: Token) -> None:
-        """Start a flow of `units` > 0 on `bundle`; `arrived` is called with `token` when its last unit is there."""
+        """Start a flow of `units` > 0 on `bundle`; `arrived` is called with `token` when its last unit has arrived."""
         self._advance()
         self._serial += 1
         heappush(self._waiting[bundle], (self._service[bundle] + units, self._serial, token))
@@ -114,16 +114,19 @@ class FluidGroup:
             self._share_later()
 
     def backlog(self, bundle: int, queue: float, behind: Callable[[Token], float]) -> int:
-        """Picoseconds until what the flows under way have in the queues of the bundle's links, at most `queue` units
-        each, is through; behind: units that follow a flow on its connection. Flows that started at this very instant
-        have nothing there yet."""
+        """Picoseconds to drain the data of current flows in the queues of the bundle's links, at most `queue` units
+        each.
+
+        behind: units that follow a flow on its connection. Flows that started at this instant have nothing in the
+        queues yet.
+        """
         self._advance()
         waiting = [0.0] * len(self._capacity)
         for other, flows in enumerate(self._waiting):
             service = self._service[other]
             ahead = 0.0
             for target, serial, token in flows:
-                # One after the other: `sum` of later Pythons rounds otherwise, and compiled code does this.
+                # Add one by one: `sum` of later Python versions rounds differently, and compiled code adds like this.
                 if serial <= self._before:
                     ahead += min(target - service + behind(token), queue)
             for link in self._routes[other]:
@@ -162,7 +165,7 @@ class FluidGroup:
             return
         self._advance()
         done = self._done()
-        # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.
+        # An arrival may start flows at this instant: they join the sharing once all arrivals are processed.
         later, self._dirty = self._dirty, True
         for token in done:
             self._arrived(token)
@@ -170,7 +173,7 @@ class FluidGroup:
         self._dirty = later
 
     def _done(self) -> list[Token]:
-        """Take out the flows whose last unit is there, in the order of bundles, then of ends."""
+        """Remove the flows whose last unit has arrived, in the order of bundles, then of ends."""
         done: list[Token] = []
         for bundle, queue in enumerate(self._waiting):
             if not queue:
@@ -189,12 +192,12 @@ class FluidGroup:
 def _sharing(
     capacity: tuple[float, ...], routes: tuple[tuple[int, ...], ...], caps: tuple[float | None, ...]
 ) -> Sharing:
-    """What is known of sharing these links: runs on equal machines find it again."""
+    """The cached sharing of these links; runs on equal machines reuse it."""
     return Sharing(capacity, routes, caps)
 
 
 class Fluid:
-    """All groups of one schedule: which group and bundle each route belongs to."""
+    """All groups of one schedule: the group and bundle of each route."""
 
     def __init__(
         self,

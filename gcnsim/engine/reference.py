@@ -1,10 +1,10 @@
-"""The reference engine: SimPy keeps the calendar, and an op starts when nothing it waits for is left. Readable first.
+"""The reference engine: SimPy keeps the event queue, and an op starts when all its dependencies have ended.
 
-An op of iteration t waits for the previous op of its stream and for its dependencies of t - lag; each op that ends
-tells its followers, and one that has nothing left to wait for begins at that instant. Exclusive work ends after its
-seconds; bytes first spend their latency, then flow. Time is in integer picoseconds. Because streams are in order and
-rates depend only on which flows are under way, the result does not depend on the order of simultaneous events; where
-flows wait for queues or full cores it may, and that order is fixed: equal input gives equal output.
+An op of iteration t waits for the previous op of its stream and for its dependencies of iteration t - lag. An op that
+ends notifies its followers, and an op without remaining dependencies starts at that instant. Exclusive work ends after
+its seconds; a transfer first spends its latency, then flows. Time is in integer picoseconds. Streams are in order and
+rates depend only on the current flows, so the order of simultaneous events does not matter. With queues or full cores
+it may matter; there the order is fixed, so equal input gives equal output.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Engine:
         self.connection = [op.connection for op in schedule.ops]
         self.messages: dict[int, deque[tuple[Iteration, int]]] = {item: deque() for item in set(self.connection)}
         self.following = dict.fromkeys(self.messages, 0.0)
-        """Units of the messages that wait for their connection."""
+        """Units of the messages queued on a connection behind the current one."""
         self.queue = [op.queue for op in schedule.ops]
         self.may_wait = [op.queue > 0 for op in schedule.ops]
         machines = {
@@ -78,13 +78,13 @@ class _Engine:
         return self.stop.run(self.begun, self.closed, self.complete)
 
     def open(self) -> None:
-        """Make room for the next iteration and begin its ops that wait for nothing (any more)."""
+        """Allocate the next iteration and start its ops without remaining dependencies."""
         iteration = len(self.ends)
         count = len(self.schedule.ops)
         self.starts.append([-1] * count)
         self.ends.append([-1] * count)
         self.running.append(count)
-        # Where a dependency reaches back before the start there is no one to wait for.
+        # A dependency on an iteration before the first is satisfied.
         self.missing.append(
             [
                 sum([lag <= iteration and self.ends[iteration - lag][dep] < 0 for dep, lag in waits])
@@ -95,7 +95,7 @@ class _Engine:
             self.begin(iteration, op)
 
     def begin(self, iteration: Iteration, op: int) -> None:
-        """Start an op: its work is a delay, or bytes on their way."""
+        """Start an op: its work is a delay or a transfer."""
         self.starts[iteration][op] = int(self.env.now)
         amount = self.work[iteration % self.graphs][op]
         if amount <= 0:
@@ -118,17 +118,17 @@ class _Engine:
                 self.flow(iteration, op)
 
     def after_delay(self, event: Event) -> None:
-        """An op of exclusive work ends."""
+        """End an op of exclusive work."""
         which: tuple[Iteration, int] = event._value
         self.end(which)
 
     def after_latency(self, event: Event) -> None:
-        """A flow's first byte leaves."""
+        """Start a flow after its latency."""
         which: tuple[Iteration, int] = event._value
         self.flow(*which)
 
     def queued(self, op: int) -> int:
-        """Picoseconds that a flow waits behind others in its links' queues."""
+        """Picoseconds that a flow waits in the queues of its links."""
         place = self.place[op]
         if place is None:
             return 0
@@ -147,9 +147,9 @@ class _Engine:
         group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
 
     def arrived(self, which: tuple[Iteration, int]) -> None:
-        """A flow's last byte is there; the next message of its connection waits for no queue.
+        """End a flow whose last byte arrived; the next message of its connection skips the queue.
 
-        It is right behind it, but for its start-up, and takes no less than its latency since it was ready.
+        That message follows after its start-up, and not before its latency since it was ready.
         """
         connection = self.connection[which[1]]
         if connection >= 0:
@@ -167,7 +167,7 @@ class _Engine:
         self.end(which)
 
     def end(self, which: tuple[Iteration, int]) -> None:
-        """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""
+        """Note the end of an op and notify its followers; further ops that end are queued to avoid recursion."""
         self.ended.append(which)
         if self.telling:
             return
@@ -183,7 +183,7 @@ class _Engine:
         self.telling = False
 
     def tell(self, iteration: Iteration, op: int) -> None:
-        """One thing less to wait for, for every follower of an op; an iteration opens when an op first reaches it."""
+        """Remove one dependency from every follower of an op; open an iteration when an op first reaches it."""
         missing = self.missing
         known = len(missing)
         for follower, lag in self.followers[op]:
@@ -194,12 +194,12 @@ class _Engine:
                 if left[follower] == 0:
                     self.begin(target, follower)
             elif target < self.stop.opened:
-                # A new iteration knows what has ended, so nothing is left to tell it.
+                # A new iteration already accounts for ops that have ended.
                 while len(missing) <= target:
                     self.open()
 
     def close(self) -> None:
-        """Count complete iterations, until the last or until they are enough."""
+        """Count complete iterations, up to the last or until they are enough."""
         while self.complete < len(self.running) and self.running[self.complete] == 0:
             self.begun[self.complete] = self.starts[self.complete]
             self.closed[self.complete] = self.ends[self.complete]
@@ -217,7 +217,7 @@ def _work(schedule: Schedule) -> list[list[float]]:
 
 
 def _all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
-    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
+    """Per op, all (op, lag) pairs it waits for, including its stream's previous op."""
     waits = [list(op.waits) for op in schedule.ops]
     for queue in schedule.order:
         for earlier, later in zip((queue[-1], *queue), queue, strict=False):
@@ -226,8 +226,8 @@ def _all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
 
 
 def simulate(schedule: Schedule, iterations: int, enough: StopCondition | None = None, *, endless: bool = False) -> Run:
-    """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
+    """Run `schedule` for at most `iterations` iterations, or until `enough` returns true; every op becomes a span.
 
-    endless: `gcnsim.engine.stopping`.
+    endless: see `gcnsim.engine.stopping`.
     """
     return _Engine(schedule, Stop(schedule, iterations, enough, endless=endless)).run()

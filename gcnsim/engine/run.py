@@ -1,11 +1,10 @@
-"""What a run gave: every start and end, of its last iterations perhaps as repetitions of a period.
+"""The result of a run: every start and end; the last iterations may be stored as repetitions of a period.
 
-In its timeline every op is a span, and every wait of a compute stream a span of its own.
+In its timeline every op is a span, and every wait of a compute stream is a separate span.
 
-What every link carried at every instant is read off starts and ends: the sharing of links, done again. It is exact
-where nothing waits for queues: from its first byte to its last a flow has the max-min fair rate, and who is under way
-is known. Where flows wait for queues, which a run does not keep, or links were shared once per grain, rates are scaled
-to the bytes that were moved.
+The rate on every link at every instant is reconstructed from starts and ends by sharing the links again. It is exact
+without queues: from its first byte to its last a flow has the max-min fair rate. A run does not store queues. With
+queues, or with links shared once per grain, rates are scaled to the transferred bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from gcnsim.timeline import KIND_CODE, PS_PER_S, Direction, OpKind, Timeline
 
 
 class Period(NamedTuple):
-    """Iterations after which a run repeats itself, and picoseconds from each to its repetition."""
+    """Iterations after which a run repeats itself, and the picoseconds of one repetition."""
 
     iterations: int
     lasts_ps: int
@@ -32,10 +31,10 @@ class Period(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What happened: starts and ends of every op, int64[T, ops] picoseconds, T whole iterations of all workers.
+    """Starts and ends of every op, int64[T, ops] picoseconds, for T whole iterations of all workers.
 
-    first_starts, first_ends: int64[simulated, ops], those that were simulated. iterations: T. period: what the
-    iterations beyond them repeat, picosecond by picosecond; None where all were simulated.
+    first_starts, first_ends: int64[simulated, ops], the simulated iterations. iterations: T. period: the repetition
+    that gives the later iterations, exact to the picosecond; None if all were simulated.
     """
 
     schedule: Schedule
@@ -46,12 +45,12 @@ class Run:
 
     @property
     def simulated(self) -> int:
-        """How many of the iterations were simulated; the others repeat the last of these."""
+        """The number of simulated iterations; later ones repeat the last of these."""
         return int(self.first_ends.shape[0])
 
     @property
     def by_period(self) -> int:
-        """How many of the iterations were not simulated."""
+        """The number of iterations that were not simulated."""
         return self.iterations - self.simulated
 
     @property
@@ -61,20 +60,20 @@ class Run:
 
     @cached_property
     def starts(self) -> IntArray:
-        """When each op of each iteration started, int64[T, ops]: written out when first asked for."""
+        """The start of each op of each iteration, int64[T, ops], computed on first use."""
         return self._repeated(self.first_starts)
 
     @cached_property
     def ends(self) -> IntArray:
-        """When each op of each iteration ended, int64[T, ops]: written out when first asked for."""
+        """The end of each op of each iteration, int64[T, ops], computed on first use."""
         return self._repeated(self.first_ends)
 
     def ends_of(self, ops: list[int]) -> IntArray:
-        """`ends` of these ops alone, int64[T, len(ops)]."""
+        """`ends` of these ops only, int64[T, len(ops)]."""
         return self._repeated(self.first_ends[:, ops])
 
     def _repeated(self, times: IntArray) -> IntArray:
-        """Instants of the simulated iterations, int64[simulated, n], followed by those of the others, int64[T, n]."""
+        """Instants of the simulated iterations, int64[simulated, n], extended to all iterations, int64[T, n]."""
         if self.period is None:
             return times
         beyond = np.arange(self.by_period, dtype=np.int64)
@@ -89,7 +88,7 @@ Parts = dict[str, AnyArray]
 
 
 def timeline(run: Run) -> Timeline:
-    """All spans of `run`, ordered by (start, worker, stream, op); empty flows and zero-length ops are left out."""
+    """All spans of `run`, ordered by (start, worker, stream, op), without empty flows and zero-length ops."""
     columns = run.schedule.columns
     streams = np.arange(columns.streams)
     spans = _spans(run, np.arange(columns.size), columns.streams_called(COMPUTE_STREAM), streams)
@@ -100,9 +99,9 @@ def timeline(run: Run) -> Timeline:
 
 
 def timeline_near(run: Run, rank: Rank, since: int) -> Timeline:
-    """The spans of one worker, and those of others whose peer it is, in no order; streams of a name are one.
+    """The spans of one worker, and those of others with this worker as peer, unordered; streams of one name are merged.
 
-    Of iterations with an op of theirs that ends after `since`, in picoseconds.
+    It covers iterations in which one of these ops ends after `since`, in picoseconds.
     """
     columns, near = run.schedule.columns, run.schedule.columns.near(rank)
     rows = np.flatnonzero(run.ends[:, near].max(axis=1) > since)
@@ -113,9 +112,9 @@ def timeline_near(run: Run, rank: Rank, since: int) -> Timeline:
 
 
 def _spans(run: Run, chosen: IntArray, main: IntArray, streams: IntArray, first: Iteration = 0) -> Parts:
-    """The spans of the ops `chosen`, and the waits of the streams `main`; streams: by stream, its number there.
+    """The spans of the ops `chosen`, and the waits of the streams `main`, from iteration `first` on.
 
-    From iteration `first` on.
+    streams: the number of each stream in the result.
     """
     schedule = run.schedule
     ops = schedule.columns
@@ -162,7 +161,10 @@ def _waits(run: Run, index: int, stream: int) -> Parts:
 
 
 def begun(run: Run) -> IntArray:
-    """When each op began, int64[T, ops]: a message not before the one ahead of it on its connection has arrived."""
+    """When each op began, int64[T, ops].
+
+    A message begins no earlier than the previous one on its connection arrives.
+    """
     found: IntArray = run.starts.copy()
     connections = run.schedule.columns.connection
     for connection in np.unique(connections[connections >= 0]):
@@ -177,9 +179,9 @@ def begun(run: Run) -> IntArray:
 
 
 def link_rates(run: Run) -> Mapping[str, tuple[IntArray, FloatArray]]:
-    """Per link that carries bytes, by name: instants in picoseconds, ascending, and bytes per second from each on.
+    """Per link that carries bytes, by name: ascending instants in picoseconds, and the bytes per second from each on.
 
-    The last rate of a link is 0. Links that carried nothing are left out, and so are cores.
+    The last rate of a link is 0. Unused links and cores are left out.
     """
     schedule = run.schedule
     moves = [
@@ -199,7 +201,7 @@ def link_rates(run: Run) -> Mapping[str, tuple[IntArray, FloatArray]]:
 
 
 def _group_rates(run: Run, links: list[int], ops: list[int]) -> dict[str, tuple[IntArray, FloatArray]]:
-    """`link_rates` of links that these ops connect."""
+    """`link_rates` of the links that these ops connect."""
     schedule = run.schedule
     kinds = sorted({(schedule.ops[op].route or (), schedule.ops[op].cap or np.inf) for op in ops})
     bundle = np.array([kinds.index((schedule.ops[op].route or (), schedule.ops[op].cap or np.inf)) for op in ops])
@@ -229,7 +231,9 @@ def _group_rates(run: Run, links: list[int], ops: list[int]) -> dict[str, tuple[
 
 
 def _first_bytes(run: Run) -> IntArray:
-    """When the first byte of each flow moves, int64[T, ops]: after its latency, or its start-up behind another."""
+    """When the first byte of each flow moves, int64[T, ops]: after its latency, or after its start-up behind another
+    message.
+    """
     columns = run.schedule.columns
     latency, startup = (
         np.rint(columns.of_route(seconds) * PS_PER_S).astype(np.int64)
@@ -245,7 +249,7 @@ def _first_bytes(run: Run) -> IntArray:
 def _under_way(
     instants: int, bundles: int, of: IntArray, begins: IntArray, ends: IntArray, weight: FloatArray
 ) -> FloatArray:
-    """Sum of the weights of each bundle's flows from each instant on, float64[instants, bundles]."""
+    """The summed weights of each bundle's flows from each instant on, float64[instants, bundles]."""
     change = np.zeros((instants, bundles))
     np.add.at(change, (begins, of), weight)
     np.add.at(change, (ends, of), -weight)

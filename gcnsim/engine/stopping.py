@@ -43,21 +43,22 @@ from gcnsim.ids import BoolArray, IntArray, Iteration
 from gcnsim.schedule import Schedule
 
 StopCondition: TypeAlias = Callable[[IntArray], bool]
-"""Asked after each iteration with the ends so far, int64[T, ops]; True stops the run there."""
+"""A function called after each iteration with the ends so far, int64[T, ops]; True stops the run there."""
 
 
 def lookahead(schedule: Schedule) -> Iteration:
-    """Iterations that follow the last of an endless run: twice as many as ops reach back, so that none of its ops ends
-    early for want of those that would have followed it."""
+    """The iterations after the last one of an endless run: twice the longest lag of the schedule.
+
+    So no op of the last iteration ends early because its followers are missing.
+    """
     return 2 * schedule.depth
 
 
 class Stop:
-    """Says when a run of at most `iterations` iterations is over.
+    """Decides when a run of at most `iterations` iterations is over.
 
-    endless: what the run shows goes on beyond its last iteration. Then `lookahead` more are opened; and once the run is
-    known to repeat itself the rest is not simulated. A run that `enough` would stop later is
-    simulated until then.
+    endless: the run continues beyond its last iteration. `lookahead` more iterations are then opened, and once the run
+    repeats itself the rest is not simulated. If `enough` would stop the run later, it is simulated until then.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Stop:
         self._simulated = 0
 
     def next_check(self, complete: Iteration) -> Iteration:
-        """How many complete iterations to ask about next, when `complete` were not enough."""
+        """The number of complete iterations at the next check, after `complete` were not enough."""
         if self._enough is not None:
             return complete + 1
         return self._iterations if self._watch is None else min(self._watch.next, self._iterations)
@@ -98,7 +99,7 @@ class Stop:
         return any(self._enough(whole[:count]) for count in range(self._simulated + 1, whole.shape[0] + 1))
 
     def run(self, starts: IntArray, ends: IntArray, complete: Iteration) -> Run:
-        """What the run gave, of which the first `complete` iterations were simulated until it was over."""
+        """The result of the run, whose first `complete` iterations were simulated."""
         if self._period is not None:
             done = self._simulated
             return Run(self._schedule, starts[:done], ends[:done], self._iterations, self._period)
@@ -107,18 +108,18 @@ class Stop:
 
 
 SPAN_PS: Final = 100_000_000_000
-"""The least that is compared, from the first iteration to the last: 0.1 s, of which a picosecond is 1e-11."""
+"""The shortest compared stretch, from the first iteration to the last: 0.1 s, of which a picosecond is 1e-11."""
 
 PATIENCE: Final = 16
-"""A run of n iterations is looked at again n / PATIENCE iterations later: looking should not take longer than
-simulating."""
+"""A run of n iterations is checked again n / PATIENCE iterations later, so that checks take less time than simulating.
+"""
 
 
 class PeriodDetector:
-    """Looks for the period of a run, as iterations become complete.
+    """Finds the period of a run as iterations become complete.
 
-    round_: iterations after which amounts of work repeat. queued: bool[ops], the flows, where these wait for queues;
-    None where they do not. next: how many complete iterations to look at next.
+    round_: iterations after which amounts of work repeat. queued: bool[ops], the flows, if they wait for queues;
+    otherwise None. next: the number of complete iterations at the next check.
     """
 
     def __init__(self, round_: int, queued: BoolArray | None) -> None:
@@ -133,7 +134,7 @@ class PeriodDetector:
         """Iterations by a hash of their ends relative to x."""
 
     def look(self, starts: IntArray, ends: IntArray, count: int) -> Period | None:
-        """The period that the first `count` iterations have shown, if any; starts, ends: int64[>= count, ops]."""
+        """The period found in the first `count` iterations, if any; starts, ends: int64[>= count, ops]."""
         alike: list[Iteration] = []
         for row in range(len(self._opened), count):
             alike = self._note(starts[row], ends[row])
@@ -148,7 +149,7 @@ class PeriodDetector:
         return None
 
     def _note(self, starts: IntArray, ends: IntArray) -> list[Iteration]:
-        """Remember the next iteration; those that look like it, itself the last."""
+        """Store the next iteration; return the earlier iterations with the same hash."""
         row, opened = len(self._opened), int(starts.min())
         self._opened.append(opened)
         self._over.append(max(int(ends.max()), self._over[-1] if row else 0))
@@ -157,7 +158,9 @@ class PeriodDetector:
         return alike
 
     def _since(self, starts: IntArray, ends: IntArray, last: Iteration) -> int:
-        """s of iteration `last`: what ended before decides nothing any more. -1 for before the run's later half."""
+        """s of iteration `last`: earlier ends have no influence any more. -1 if that lies before the later half of the
+        run.
+        """
         opened = self._opened[last]
         rows = slice(bisect_left(self._over, opened, 0, last), last)
         under_way = (starts[rows] < opened) & (ends[rows] >= opened)
@@ -165,19 +168,19 @@ class PeriodDetector:
         return since if self._queued is None else self._idle(starts, ends, last, since)
 
     def _idle(self, starts: IntArray, ends: IntArray, last: Iteration, instant: int) -> int:
-        """The last instant until `instant` at which no flow is under way."""
+        """The last instant up to `instant` at which no flow is active."""
         rows = slice(last // 2, last)
         begun, ended = starts[rows, self._queued].ravel(), ends[rows, self._queued].ravel()
         early = (begun < instant) & (ended > begun)
         order = np.argsort(begun[early], kind="stable")
         begun, ended = begun[early][order], ended[early][order]
-        # Where one begins, and `instant`: those before it must have ended by then.
+        # Starts of flows, and `instant`: all earlier flows must have ended by then.
         over = np.maximum.accumulate(np.append(self._over[rows.start - 1] if rows.start else -1, ended))
         idle = np.append(begun, instant)
         return int(idle[over < idle].max(initial=-1))
 
     def _same(self, starts: IntArray, ends: IntArray, last: Iteration, back: int, since: int) -> bool:
-        """Whether all that ended after `since` is the same `back` iterations before, but for the time between."""
+        """Whether everything that ended after `since` equals the ops `back` iterations earlier, shifted in time."""
         opened, shift = self._opened, self._opened[last] - self._opened[last - back]
         spans = bisect_right(opened, opened[last] - SPAN_PS) - 1 + back
         first = min(bisect_right(self._over, since, 0, last), spans)
@@ -192,7 +195,7 @@ class PeriodDetector:
 
 
 def period_detector(schedule: Schedule, iterations: Iteration) -> PeriodDetector | None:
-    """A watch over a run of `schedule`; None where it could find nothing in so many iterations."""
+    """The period detector of a run of `schedule`; None if no period can be found in that many iterations."""
     columns = schedule.columns
     flows = columns.is_flow
     constant = bool((schedule.demand == schedule.demand[0]).all())

@@ -1,4 +1,4 @@
-"""What stands beside a question: recorded runs of the same, and measured times of settings like it."""
+"""Evidence for a question: recorded runs of the same setting, and measured times of similar settings."""
 
 from typing import TYPE_CHECKING
 

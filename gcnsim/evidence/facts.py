@@ -14,16 +14,16 @@ from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.units import BANDWIDTH, FRACTION, format_gbps
 
 ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")
-"""What of a scenario makes no other machine, work or method of it."""
+"""Fields of a scenario that do not change machine, workload or method."""
 
 UNSET: Final = "unset"
-"""A field that one scenario gives and the other leaves out."""
+"""A field that one scenario gives and the other omits."""
 
 OF_A_ROW: Final = ("tau", "epsilon", "rate")
 
 
 def facts_of(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a scenario as plain data, by their paths."""
+    """The fields of a scenario as plain data, by path."""
     return dict(_flat(scenario, ""))
 
 
@@ -39,7 +39,7 @@ def _flat(mapping: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
 
 
 def facts_of_row(scenario: Mapping[str, Any], row: Row) -> dict[str, str]:
-    """Those of a what-if's row: its machine and method in the place of the first one's."""
+    """The fields of a what-if row: its machine and method replace the first one's."""
     shared = {name: value for name, value in facts_of(scenario).items() if not name.startswith("method.")}
     place = {"gpus": row.gpus, "bandwidth": format_gbps(row.bandwidth_bytes_per_s), "device": row.device}
     machine = {f"cluster.{name}": _text(value) for name, value in place.items()}
@@ -48,7 +48,7 @@ def facts_of_row(scenario: Mapping[str, Any], row: Row) -> dict[str, str]:
 
 
 def facts_of_run(run: RecordedRun) -> dict[str, str]:
-    """Those of a recorded run that a scenario of it would have, and its graph's name."""
+    """The fields of a recorded run that a scenario of it would have, and its graph's name."""
     options, widths = run.options, run.widths
     found: dict[str, Any] = {
         "graph": f"{run.graph['name']} ({run.graph['hash'][:8]})",
@@ -75,7 +75,7 @@ def facts_of_run(run: RecordedRun) -> dict[str, str]:
 
 
 def facts_of_profile(workers: int, devices: Sequence[str], path: Path) -> dict[str, str]:
-    """Those that a profiler's trace gives: the number of workers, and the GPU where every trace names one.
+    """The fields in a profiler trace: the number of workers, and the GPU if every trace names one.
 
     devices: of each worker, e.g. "GPU 0 Tesla T4".
     """
@@ -90,7 +90,10 @@ def facts_of_profile(workers: int, devices: Sequence[str], path: Path) -> dict[s
 
 
 def differing(a: Mapping[str, str], b: Mapping[str, str], *, alike: bool) -> list[dict[str, str]]:
-    """The fields in which two sides differ. alike: both are scenarios, so that what one leaves out is told too."""
+    """The fields in which two sides differ.
+
+    alike: both are scenarios, so that fields that one omits are reported too.
+    """
     names = {**a, **b} if alike else {name: None for name in a if name in b}
     pairs = ((name, a.get(name, UNSET), b.get(name, UNSET)) for name in names)
     return [{"field": name, "a": one, "b": other} for name, one, other in pairs if one != other]
@@ -104,7 +107,7 @@ def _text(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:.12g}"
     if isinstance(value, Mapping):
-        # A fault, as --inject has it; a file may have left its kind out.
+        # A fault in the syntax of --inject; a file may omit its kind.
         pairs = ",".join(f"{key}={_text(item)}" for key, item in value.items() if key != "kind")
         return f"{_text(value.get('kind'))}:{pairs}"
     return "; ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)

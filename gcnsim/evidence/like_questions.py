@@ -1,8 +1,8 @@
-"""How far off answers to similar questions were: measured times, predicted without fitted figures.
+"""The errors of answers to similar questions: measured times, predicted without fitted figures.
 
-The times are those of `gcnsim/data/given_rows.yaml`, which others measured on GPUs. A row is like a question where
-mini-batches and attention agree. Of what else may agree (`CRITERIA`, the most important first) as much is asked as
-leaves `ENOUGH` rows: a criterion that would leave fewer is passed over, and the answer says so.
+The times are in `gcnsim/data/given_rows.yaml`; others measured them on GPUs. A row is similar to a question if both
+train mini-batches or both do not, and likewise for attention. Further criteria (`CRITERIA`, most important first) apply
+as long as `ENOUGH` rows remain: a criterion that leaves fewer is skipped, and the answer says so.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from gcnsim.scenario import Scenario
 ROWS: Final = Path(__file__).resolve().parent.parent / "data" / "given_rows.yaml"
 
 ENOUGH: Final = 5
-"""Rows from which a share within ranges says anything."""
+"""The least number of rows for which a share within ranges is meaningful."""
 
 FEWEST: Final = 3
-"""Of fewer rows no error is told."""
+"""With fewer rows no error is reported."""
 
 MANY: Final = 16
-"""GPUs; the errors of more are others (docs/reproduce.md)."""
+"""The number of GPUs from which errors differ (docs/reproduce.md)."""
 
 NONE: Final = "no measured row is like this question"
 
@@ -51,12 +51,12 @@ ARCHITECTURES: Final[Mapping[str, Sequence[str]]] = {
     "CDNA 2": ("mi210", "mi250x"),
     "CDNA 3": ("mi300x",),
 }  # fmt: skip
-"""A GPU's generation is its architecture, by its maker's name of it; the devices of the catalogue."""
+"""The architecture of each catalogue device, by its maker's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingFacts:
-    """What may be alike. generation: of the GPUs, in a word or two; transport: between them, of several."""
+    """The properties compared. generation: of the GPUs, in a word or two; transport: between several GPUs."""
 
     generation: str
     transport: str
@@ -69,8 +69,9 @@ class SettingFacts:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """A measured time beside its prediction. error: signed, relative, without any figure that was fitted; inside:
-    whether the time lies in the range."""
+    """A measured time with its prediction. error: signed, relative, without fitted figures; inside: whether the time is
+    in the range.
+    """
 
     setting: SettingFacts
     error: float
@@ -84,12 +85,14 @@ CRITERIA: Final[tuple[Callable[[SettingFacts], str], ...]] = (
     lambda item: item.method,
     lambda item: item.generation,
 )
-"""In words, the most important first; no word where a criterion does not apply."""
+"""The criteria in words, most important first; empty if a criterion does not apply."""
 
 
 def like_questions(scenario: Scenario) -> LikeQuestions | None:
-    """What is known of questions like this one; None of CPU cores, and where figures are fitted to runs or compute
-    is measured, whose own error the interval then has."""
+    """The errors for questions similar to this one.
+
+    None for CPU cores, and for fitted figures or measured compute, whose error the interval includes.
+    """
     machine = resolve_machine(scenario.cluster)
     fitted = machine.calibration is not None or machine.platform is not None or machine.measured is not None
     if machine.kind != "gpu" or fitted:
@@ -109,7 +112,7 @@ def like_questions(scenario: Scenario) -> LikeQuestions | None:
 
 
 def answer_for(setting: SettingFacts, rows: Sequence[MeasuredRow]) -> LikeQuestions:
-    """What `rows` say of `setting`."""
+    """The answer of `rows` for `setting`."""
     found = [row for row in rows if _musts(row.setting) == _musts(setting)]
     alike = [word for word in _musts(setting) if word]
     if len(found) < FEWEST:
@@ -136,12 +139,12 @@ def answer_for(setting: SettingFacts, rows: Sequence[MeasuredRow]) -> LikeQuesti
 
 @cache
 def measured_rows() -> tuple[MeasuredRow, ...]:
-    """The rows of the package, in the order of their tables."""
+    """The bundled rows, in the order of their tables."""
     return tuple(_row(item) for item in read_yaml(ROWS))
 
 
 def generation_of(name: str) -> str:
-    """The architecture of a device of the catalogue; the title of one in a file."""
+    """The architecture of a catalogue device; for a device file, its title."""
     profile = device(name)
     return next((key for key, names in ARCHITECTURES.items() if profile.name in names), profile.title)
 
@@ -157,7 +160,7 @@ def _musts(setting: SettingFacts) -> tuple[str, str]:
 
 
 def _text(rows: int, error: float, inside: float, alike: Sequence[str], unlike: Sequence[Unlike]) -> str:
-    """What is unlike stands in the first clause, which short answers show."""
+    """The text; differences are in the first clause, which short answers show."""
     counts = ", ".join(f"{item.what}: {item.rows or 'none'}" for item in unlike)
     besides = f" (of them {counts})" if counts else ""
     off = f"median error {100 * error:.0f} %, {100 * inside:.0f} % inside their range"

@@ -1,8 +1,7 @@
 """The scenario of a recorded run: the same cluster, model, method and accesses, to be predicted.
 
-The access trace must be the run's own; otherwise another graph or partition would be predicted without notice. Some
-runs have workers that wait as long as a GPU would take. Their record of the accelerator adds fields of the cluster and
-faults.
+The access trace must belong to the run; otherwise another graph or partition would be predicted unnoticed. In emulated
+runs, workers wait as long as a GPU would take; the record of the accelerator adds fields of the cluster and faults.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from gcnsim.workload import MEAN, SAGE_AGGREGATORS
 
 
 def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
-    """Raise ScenarioError, naming the trace, unless it is of the graph, the parts and the draws of `run`.
+    """Raise ScenarioError, naming the trace, unless graph, parts and samples match those of `run`.
 
-    scenario: what the simulator is asked about it. Raises FileError for a trace that cannot be read.
+    scenario: the question to the simulator. Raises FileError for an unreadable trace.
     """
     if not run.trace.exists():
         name = f"allowed: a run that has it (older ones need --save-trace {run.path / TRACE} in training)"
@@ -84,7 +83,7 @@ def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -
 TRAINED_ON: Final = ("cpu", "cuda")
 PERCENT: Final = "%"
 WARMUP: Final = "warmup"
-"""The knob of a method that sends everything in the first iterations: which share of all they are."""
+"""The knob of a method that sends everything in the first iterations: their share of all."""
 
 
 def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequence[MeasuredCompute] = ()) -> Scenario:
@@ -112,7 +111,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         kernels = kernels_of(run)
         cluster |= {"aggregator": kernels.aggregator, "threads": kernels.threads}
     else:
-        # Rows go by gloo, on GPUs through pinned host memory, unless a run asked for NCCL.
+        # Rows use gloo, on GPUs through pinned host memory, unless a run used NCCL.
         cluster["transport"] = DIRECT if run.options.get("backend") == "nccl" else STAGED
     cluster |= accelerated_cluster(run)
     method = _method(run)
@@ -193,9 +192,9 @@ def _waited_for(
 
 
 def device_of(run: RecordedRun) -> str:
-    """The device of the catalogue that `run` was trained on.
+    """The catalogue device that `run` was trained on.
 
-    Raises ScenarioError, naming the run, for GPUs of several kinds or one that the catalogue does not have.
+    Raises ScenarioError, naming the run, for several kinds of GPUs or one missing from the catalogue.
     """
     if run.accelerator is not None:
         return str(run.accelerator["name"])
@@ -203,7 +202,7 @@ def device_of(run: RecordedRun) -> str:
 
 
 def _refuse_crowds(run: RecordedRun) -> None:
-    """Raise ScenarioError for workers of several threads that had less than a core for each."""
+    """Raise ScenarioError for multi-threaded workers with fewer cores than threads."""
     cluster, cores = run.cluster, int(run.hardware["cores"])
     beside = run.workers if cluster is None or run.emulation is not None else cluster.workers_per_host
     if run.threads > 1 and beside * run.threads > cores:
@@ -219,7 +218,7 @@ def kernels_of(run: RecordedRun) -> CoreKernels:
 
 
 def _dropout(run: RecordedRun) -> dict[str, Any]:
-    """What a run on cores or GPUs dropped; waits in the place of a GPU are as long as the simulator says anyhow."""
+    """The dropout of a run on cores or GPUs; emulated waits have the simulator's length anyway."""
     share = float(run.options.get("dropout", 0.0))
     if run.accelerator is not None:
         return {}
@@ -235,19 +234,19 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     if WARM_ITERATIONS.name in stored and any(knob.name == WARMUP for knob in knobs):
         own[WARMUP] = FRACTION.exact(_warm(run, int(stored[WARM_ITERATIONS.name])))
     method = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
-    # A softmax needs all entries of a row, and so does a maximum: neither sums anything beneath transfers.
+    # A softmax or a maximum needs all entries of a row, so neither overlaps transfers.
     joins = run.options["model"] == ATTENDS or run.options.get("sage_aggregator", MEAN) != MEAN
     overlap = NO_OVERLAP if joins else run.options["overlap"]
     return {"name": name, "overlap": method.overlapping(overlap).overlap, **own}
 
 
 def _written(knob: Knob, value: Any) -> Any:
-    """`value` as a question writes it: a share of one that is given in percent has its unit."""
+    """`value` in the notation of a question; a percentage has its unit."""
     return FRACTION.exact(value) if knob.unit == PERCENT and isinstance(value, float) else value
 
 
 def _warm(run: RecordedRun, warm: int) -> float:
-    """The share of the measured iterations, the run's last, that are among its first `warm`."""
+    """The share of the measured iterations (the run's last) that are among its first `warm`."""
     measured = run.iterations.size
     return float(min(1.0, max(0.0, (warm - (run.options["iterations"] - measured)) / measured)))
 
@@ -282,9 +281,9 @@ NETWORK, LOCAL = "ethernet", "host-memory"
 
 
 def accelerated_cluster(run: RecordedRun) -> dict[str, Any]:
-    """Fields of `cluster` that a run's accelerator says: hosts, PCIe switches, what the network was measured at.
+    """Cluster fields from a run's accelerator: hosts, PCIe switches, measured network rates.
 
-    Nothing where workers computed. Raises ScenarioError where the device has other figures now than in the run.
+    Empty if workers computed. Raises ScenarioError if the device's figures have changed since the run.
     """
     accelerator, emulation = run.accelerator, run.emulation
     if accelerator is None or emulation is None:
@@ -299,12 +298,12 @@ def accelerated_cluster(run: RecordedRun) -> dict[str, Any]:
     figures[f"{accelerator['host']}.message_s"] = SECONDS.exact(message_s)
     if accelerator.get("local_latency_s") is not None:
         figures[f"{LOCAL}.latency_s"] = SECONDS.exact(accelerator["local_latency_s"])
-    # Waits stand for sums whose rows all come from memory, and for copies at the rate of PCIe.
+    # Waits assume that sums read all rows from memory, and that copies run at the rate of PCIe.
     figures[f"{accelerator['name']}.l2_cache"] = "1B"
     figures[f"{accelerator['host']}.staging_bandwidth"] = "1000GB/s"
     found: dict[str, Any] = {"host": accelerator["host"], "figures": figures}
     if accelerator.get("latency_s") is not None:
-        # Of a small message, from the call at one end to that at the other.
+        # For a small message, from the call at one end to the call at the other.
         found["latency"] = SECONDS.exact(max(accelerator["latency_s"] - 2 * message_s, 0.0))
     if accelerator.get("gpus_per_switch"):
         found |= {"pcie_sharing": "switch", "gpus_per_switch": accelerator["gpus_per_switch"]}
@@ -312,7 +311,7 @@ def accelerated_cluster(run: RecordedRun) -> dict[str, Any]:
 
 
 def accelerated_faults(run: RecordedRun) -> list[dict[str, Any]]:
-    """The slow worker and the traffic of others that a run was given, as a scenario's faults."""
+    """The slow worker and the background traffic of a run, as a scenario's faults."""
     accelerator = run.accelerator or {}
     found: list[dict[str, Any]] = []
     if accelerator.get("slow_worker") is not None:

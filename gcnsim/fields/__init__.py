@@ -1,4 +1,4 @@
-"""What a field may hold: the rules of scenarios' fields, methods' knobs, options and columns of files."""
+"""The allowed values of fields: rules for scenarios, methods' knobs, options and columns of files."""
 
 from gcnsim.fields.per_layer import PerLayer, PerLayerValues
 from gcnsim.fields.rules import (

@@ -10,7 +10,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.fields.rules import shown
 
 PerLayer = tuple[int | float, ...]
-"""A number for each layer, the input's first: how many (int), or a share of all (float)."""
+"""One number per layer, the input's first: how many (int), or a share of all (float)."""
 
 MOST = 1_000_000_000
 
@@ -29,7 +29,7 @@ class PerLayerValues:
         return f"whole numbers of at least 1{more} separated by commas, one for each layer, the input's first (25,10)"
 
     def read(self, raw: object, path: str) -> PerLayer:
-        """The numbers of `25,10`, of one number, or of a list. Raises ScenarioError, starting with `path`."""
+        """Parse `25,10`, one number, or a list. Raises ScenarioError, starting with `path`."""
         if isinstance(raw, bool) or not isinstance(raw, str | int | list):
             raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
         texts = raw.split(",") if isinstance(raw, str) else raw if isinstance(raw, list) else [raw]

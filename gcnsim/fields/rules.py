@@ -1,8 +1,7 @@
 """Rules of values: one rule reads, checks, writes and describes a field of a scenario, a knob, an option or a column.
 
-A rule is declared beside its field. The loader, the writer, the checks of hand-made specs and the table in the
-documentation therefore cannot drift apart. `wrong_values` and `check_values` apply a rule to the columns and arrays of
-files.
+A rule is declared next to its field, so the loader, the writer, the checks of specs created in Python and the table in
+the documentation cannot disagree. `wrong_values` and `check_values` apply a rule to the columns and arrays of files.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _KEY: Final = "gcnsim"
 _PLAIN: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*")
 
 LONG: Final = 10**300
-"""A whole number beyond it may have no text as a float."""
+"""A whole number above this may not have an exact float."""
 
 
 class FieldRule(Protocol):
-    """Reads one YAML scalar into the value used inside, and back."""
+    """Converts one YAML scalar to the internal value, and back."""
 
     @property
     def unit(self) -> str:
-        """What it is written in: an example unit, or empty."""
+        """The unit in files: an example unit, or empty."""
 
     @property
     def allowed(self) -> str:
@@ -46,7 +45,7 @@ class FieldRule(Protocol):
         """The value of `raw`. Raises ScenarioError or UnitError, starting with `path`."""
 
     def check(self, value: Any, path: str) -> None:
-        """Refuse a `value` of the inside that is out of range. Raises ScenarioError, starting with `path`."""
+        """Refuse an internal `value` that is out of range. Raises ScenarioError, starting with `path`."""
 
     def write(self, value: Any) -> object:
         """The YAML scalar that `read` turns back into `value`."""
@@ -57,7 +56,7 @@ class Named(Protocol):
     """A rule of names, which have several spellings."""
 
     def canonical(self, value: Any) -> Any:
-        """What `value` stands for; `value` itself where it stands for no name."""
+        """The canonical name of `value`; `value` itself if it is not a known name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class Number:
         return int(number) if self.whole else float(number)
 
     def wrong(self, value: object) -> str | None:
-        """What is wrong with `value`, and what is allowed; None where it is allowed."""
+        """What is wrong with `value`, and what is allowed; None if it is allowed."""
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return f"{denied(value)} {self.allowed}"
         number: Any = value
@@ -113,7 +112,7 @@ _THOUSANDS: Final = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
 
 @dataclass(frozen=True, slots=True)
 class Count(Number):
-    """A whole number that may be written in thousands (k), millions (M), milliards (G) or millions of millions (T)."""
+    """A whole number that may be written in thousands (k), millions (M), billions (G) or trillions (T)."""
 
     @property
     def allowed(self) -> str:
@@ -130,7 +129,7 @@ class Count(Number):
 
 
 NO_SUCH: Final = "none"
-"""A quantity of something absent."""
+"""The word for something absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ class Share(Number):
 
 @dataclass(frozen=True, slots=True)
 class QuantityRange:
-    """A quantity with a unit, within a range. or_none: the word `none` is allowed too, 0 inside: there is none."""
+    """A quantity with a unit, within a range. or_none: the word `none` is allowed too and means 0."""
 
     quantity: Quantity
     low: float
@@ -198,11 +197,11 @@ class QuantityRange:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Text: a name out of `names()`, or any text (a file) when there is no list.
+    """Text: a name out of `names()`, or any text (a file) if there is no list.
 
-    own: reads a file that may stand in the place of a name, where its name is that of one; else it returns False.
-    alias: the name that another spelling of it stands for, None of one that stands for none; case, hyphens, underscores
-    and spaces make no other name anyway. otherwise: what to do where no name is meant.
+    own: reads a file given instead of a name; it returns False if the text is not a file name. alias: the name behind
+    another spelling, None if there is none; case, hyphens, underscores and spaces never matter. otherwise: what to do
+    if no name matches.
     """
 
     noun: str
@@ -236,7 +235,7 @@ class Choice:
         if self.names is not None and value not in self.names():
             noun = self.noun.split(" ", 1)[-1]
             file = f"{value}.yaml"
-            # Not Path.is_file, which raises for a name that is too long for a file.
+            # Path.is_file raises for a name that is too long for a file, so it is not used.
             known = f"the file {file} is given as {file}" if self.own and os.path.isfile(file) else None
             otherwise = f"; {self.otherwise}" if self.otherwise else ""
             known = known or f"{nearest(str(value), self.names())}{otherwise}"
@@ -276,7 +275,7 @@ def shown(value: object) -> str:
 
 
 def denied(value: object) -> str:
-    """How to begin about a value that is not what is needed.
+    """The start of a message about a wrong type of value.
 
     >>> f"{denied(7)} a section", f"{denied(None)} a section"
     ('7 is not a section', 'is empty, not a section')
@@ -285,7 +284,7 @@ def denied(value: object) -> str:
 
 
 def unknown_schema(found: Any) -> str:
-    """What to say of the schema in `found`, which is none that is known.
+    """The message about the unknown schema in `found`.
 
     >>> unknown_schema({"schema": 7}), unknown_schema({})
     ('schema: 7 is not known', 'schema is missing')
@@ -295,18 +294,18 @@ def unknown_schema(found: Any) -> str:
 
 
 def entry(rule: FieldRule, doc: str, default: Any = MISSING, *, optional: bool = False) -> Any:
-    """A dataclass field with its rule. optional: None (YAML null) is allowed and means what `doc` says."""
+    """A dataclass field with its rule. optional: None (YAML null) is allowed, with the meaning in `doc`."""
     return field(default=default, metadata={_KEY: (rule, doc, optional)})
 
 
 def rule_of(item: Field[Any]) -> tuple[FieldRule, str, bool] | None:
-    """The rule, the documentation and whether None is allowed of a field; None for a field no file can set."""
+    """The rule, documentation and nullability of a field; None for a field that no file can set."""
     found: tuple[FieldRule, str, bool] | None = item.metadata.get(_KEY)
     return found
 
 
 def check_fields(spec: Any, section: str) -> None:
-    """Refuse a spec whose fields break their rules, and put known names in the place of other spellings of them.
+    """Refuse a spec whose fields break their rules, and replace other spellings of known names.
 
     Raises ScenarioError with the field's path.
     """
@@ -316,7 +315,7 @@ def check_fields(spec: Any, section: str) -> None:
         if found is None or (value is None and found[2]):
             continue
         rule = found[0]
-        # Looked up by name: to test for the protocol takes as long as all else here.
+        # Looked up by name: an isinstance test of the protocol takes as long as everything else here.
         canonical = getattr(rule, "canonical", None)
         if canonical is not None and (name := canonical(value)) != value:
             object.__setattr__(spec, item.name, value := name)
@@ -336,24 +335,24 @@ def read_fields(kind: type, raw: Mapping[str, object], section: str) -> dict[str
 
 
 COUNT = Number(True, 0, 10**15)
-"""Of nodes, edges or iterations: more than any machine holds, and sums of millions of them fit into 64 bits."""
+"""Limit of numbers of nodes, edges or iterations: more than any machine has, and sums of millions fit into 64 bits."""
 
 POSITIVE = Number(True, 1, 10**15)
 SHARE = Number(False, 0, 1)
 FINITE = Number(False, -1e30, 1e30)
 AMOUNT = Number(False, 0, 1e30)
-"""Bytes, seconds and other sizes: products of a few of them stay within the range of a double."""
+"""Limit of bytes, seconds and other sizes: products of a few stay within the range of a double."""
 
 
 def wrong_values(values: AnyArray, rule: Number) -> BoolArray:
-    """Where `values` (a tensor is taken as its array) hold what `rule` does not allow."""
+    """Where `values` (a tensor is converted to an array) contain values that `rule` does not allow."""
     found = np.asarray(values)
     above = found > rule.low if rule.low_open else found >= rule.low
     return np.asarray(~(above & (found <= rule.high)), np.bool_)
 
 
 def check_values(values: AnyArray, rule: Number, path: str) -> None:
-    """Refuse an array that holds what `rule` does not allow. Raises FileError: path, place, value, range."""
+    """Refuse an array with values that `rule` does not allow. Raises FileError: path, index, value, range."""
     found = np.asarray(values)
     wrong = np.argwhere(wrong_values(found, rule))
     if wrong.size:

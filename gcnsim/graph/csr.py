@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What a loader changed to reach the invariant; all zero when the file was clean."""
+    """The changes a loader made to reach the invariant; all zero if the file was clean."""
 
     self_loops_dropped: int = 0
     duplicates_dropped: int = 0
@@ -38,7 +38,7 @@ class Cleaning:
     """The first node of the second kind if the source numbers two kinds separately; 0: one kind."""
 
     def __str__(self) -> str:
-        """One line for people, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` if nothing."""
+        """One line of text, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` without changes."""
         clauses = [
             f"dropped {plural(self.self_loops_dropped, 'self-loop')}" if self.self_loops_dropped else "",
             f"dropped {plural(self.duplicates_dropped, 'duplicate')}" if self.duplicates_dropped else "",
@@ -95,7 +95,7 @@ class Graph:
 
 
 def induced(graph: Graph, mask: BoolArray, name: str) -> Graph:
-    """The sub-graph called `name` of the nodes with kept[v], bool[N], numbered in their order.
+    """The subgraph called `name` of the nodes with kept[v], bool[N], in their order.
 
     >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), "path")
     >>> induced(path, np.array([True, True, False]), "edge").indices.tolist()
@@ -171,7 +171,7 @@ def build_csr(
     given = _canonical(sources, targets, nodes)
     full = _symmetric(given)
     cleaning = Cleaning(loops, sources.size - int(given.nnz), int(full.nnz - given.nnz), ignored)
-    # A clean graph passes through uncopied, which a caller who may still write to `cols` must not notice.
+    # A clean graph is not copied, unless the caller may still write to `cols`.
     shared = cols.flags.writeable and np.may_share_memory(full.indices, cols)
     indices = full.indices.astype(np.int32, copy=shared)
     return Graph(frozen(full.indptr.astype(np.int64)), frozen(indices), name, features, classes, cleaning)
@@ -214,9 +214,9 @@ def _ids(array: AnyArray, nodes: int, at: str) -> Int32Array:
 
 
 def _canonical(rows: Int32Array, cols: Int32Array, nodes: int) -> csr_array[Any]:
-    """The entries as sorted rows without duplicates; as they are when they come in that order.
+    """The entries as sorted rows without duplicates; unchanged if they arrive in that order.
 
-    The values are booleans: sums of duplicates stay True, so that no entry can cancel out or overflow to zero.
+    The values are booleans: sums of duplicates stay True, so no entry can cancel out or overflow to zero.
     """
     from scipy.sparse import coo_array, csr_array
 
@@ -237,7 +237,7 @@ def _ascending(rows: Int32Array, cols: Int32Array) -> bool:
 
 
 def _symmetric(given: csr_array[Any]) -> csr_array[Any]:
-    """`given` with the missing directions added: itself when its transpose has the same entries."""
+    """`given` with the missing directions added; `given` itself if its transpose has the same entries."""
     from scipy.sparse import csr_array
 
     columns = given.tocsc()

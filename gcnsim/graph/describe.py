@@ -1,6 +1,6 @@
-"""What a graph looks like: how its degrees are spread, how many pieces it has, whether alike nodes are joined.
+"""Describe a graph: the distribution of degrees, the connected components, and the homophily.
 
-Some of it may mislead whoever reads an answer that rests on it: `graph_notes` and `graph_warnings` say so.
+Some properties may make an answer misleading: `graph_notes` and `graph_warnings` report them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PERCENTILES = (10, 25, 50, 75, 90, 99)
 
 @dataclass(frozen=True, slots=True)
 class DegreeBin:
-    """Nodes whose degree is `least` to `most`, and the stored entries of their rows."""
+    """Nodes with a degree from `least` to `most`, and the stored entries of their rows."""
 
     least: int
     most: int
@@ -39,12 +39,13 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class Homophily:
-    """How far the two ends of an edge are of one class.
+    """How often the two ends of an edge have the same class.
 
-    edge: share of the edges between nodes of known class whose ends are of the same (Zhu et al., "Beyond Homophily in
-    Graph Neural Networks", 2020). adjusted: (edge - s) / (1 - s), s the sum over classes of (degrees of the class / all
-    degrees)^2, so that 0 is what chance gives whatever the classes' sizes (Platonov et al., "Characterizing Graph
-    Datasets for Node Classification", 2023); None where all degrees are of one class. edges: how many were counted.
+    edge: share of the edges between nodes of known class whose ends have the same class (Zhu et al., "Beyond Homophily
+    in Graph Neural Networks", 2020). adjusted: (edge - s) / (1 - s), with s the sum over classes of (degrees of the
+    class / all degrees)^2, so that 0 corresponds to chance for any class sizes (Platonov et al., "Characterizing Graph
+    Datasets for Node Classification", 2023); None if all degrees belong to one class. edges: the number of counted
+    edges.
     """
 
     edge: float
@@ -65,7 +66,7 @@ def degree_bins(graph: Graph) -> tuple[DegreeBin, ...]:
 
 
 def degree_percentiles(graph: Graph) -> dict[str, float]:
-    """Degrees that 10, 25, 50, 75, 90 and 99 % of the nodes do not exceed, by `p10`, ..., linearly interpolated."""
+    """The 10, 25, 50, 75, 90 and 99 % quantiles of the degrees, by `p10`, ..., linearly interpolated."""
     values = np.percentile(graph.degrees, _PERCENTILES)
     return {f"p{share}": float(value) for share, value in zip(_PERCENTILES, values, strict=True)}
 
@@ -75,14 +76,17 @@ def components(graph: Graph) -> Components:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    values = np.ones(graph.entries, dtype=np.float64)  # the kind that scipy would convert to anyway
+    values = np.ones(graph.entries, dtype=np.float64)  # the type that scipy would convert to anyway
     matrix = csr_array((values, graph.indices, graph.indptr), shape=(graph.nodes, graph.nodes))
     count, member = connected_components(matrix, directed=False)
     return Components(int(count), int(np.bincount(member).max()))
 
 
 def homophily(graph: Graph, labels: AnyArray) -> Homophily | None:
-    """The homophily under one class a node, labels int64[N], negative: unknown; None where no edge can be judged."""
+    """The homophily for one class per node, labels int64[N], negative: unknown.
+
+    None if no edge has two known classes.
+    """
     degrees = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
     same = 0
     for rows, columns in _entries(graph):
@@ -100,7 +104,7 @@ def homophily(graph: Graph, labels: AnyArray) -> Homophily | None:
 
 
 def _entries(graph: Graph) -> Iterator[tuple[IntArray, Int32Array]]:
-    """Rows and columns of the stored entries, by chunks of whole rows."""
+    """Rows and columns of the stored entries, in chunks of whole rows."""
     begin = 0
     while begin < graph.nodes:
         start = graph.indptr[begin]
@@ -111,22 +115,22 @@ def _entries(graph: Graph) -> Iterator[tuple[IntArray, Int32Array]]:
 
 
 MANY_ISOLATED = 0.05
-"""Share of nodes without an edge above which something is probably wrong with the file."""
+"""The share of isolated nodes above which the file is probably wrong."""
 
 _WORD = re.compile(r"[^\W\d]+")
 
 
 def graph_warnings(graph: Graph) -> tuple[str, ...]:
-    """A line for each thing that is probably not as the graph's owner means it.
+    """One line for each property that the graph's owner probably did not intend.
 
-    Many nodes without edges: ids with gaps are the usual reason, since every number below the largest id is a node. A
-    first line of names that no other line has: it may be a header.
+    Many isolated nodes usually come from ids with gaps, because every number below the largest id is a node. A first
+    line of names that appear on no other line may be a header.
     """
     return tuple(line for line in (_isolated(graph), _first_line(graph)) if line)
 
 
 def graph_notes(graph: Graph) -> tuple[str, ...]:
-    """The warnings, and before them a line on what loading left out: loops, duplicates, columns and arrays."""
+    """The warnings, preceded by a line on what loading dropped: loops, duplicates, columns and arrays."""
     left_out = replace(graph.cleaning, reverse_entries_added=0, second_kind_from=0)
     kinds = replace(Cleaning(), second_kind_from=graph.cleaning.second_kind_from)
     notes = [f"{graph.name}: {cleaning}" for cleaning in (left_out, kinds) if cleaning != Cleaning()]

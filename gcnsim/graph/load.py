@@ -45,7 +45,7 @@ def from_object(graph: Any) -> Graph:
 
 
 def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
-    """Convert a square SciPy sparse matrix or array; every stored entry is an edge, whatever its value.
+    """Convert a square SciPy sparse matrix or array; every stored entry is an edge, independent of its value.
 
     Raises GraphError if it is not square, or has no entry between two different nodes.
 
@@ -101,7 +101,7 @@ def array_of(values: Any) -> AnyArray:
 
 
 def _widths(features: Any, labels: Any) -> dict[str, Any]:
-    """The width of the features, and the number of classes that the labels name."""
+    """The width of the features, and the number of classes in the labels."""
     width = None if features is None or len(features.shape) != 2 else int(features.shape[1])
     if labels is None:
         return {"features": width, "classes": None}
@@ -132,7 +132,7 @@ def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
         raise GraphError(f"{name}: empty graph: no nodes")
     rows, cols = ends[0::2], ends[1::2]
     if not graph.is_directed():
-        # An undirected edge is both directions by its type, so its reverse is nothing that cleaning added.
+        # An undirected edge has both directions by definition, so its reverse does not count as cleaning.
         other = rows != cols
         rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])
     held = {str(key): None for _, _, attributes in graph.edges(data=True) for key in attributes}
@@ -142,7 +142,7 @@ def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
 SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)
-"""What `load_graph` reads; the texts also with `.gz` behind."""
+"""The suffixes that `load_graph` reads; text formats also with `.gz`."""
 
 
 def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
@@ -163,7 +163,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
         raise GraphError(f"ends: {','.join(ends)!r} is not allowed; two are needed, as in source,target")
     if source.is_dir():
         _refuse(source, ids, ends)
-        from gcnsim.graph.formats.layouts import layout_of  # of use to folders alone
+        from gcnsim.graph.formats.layouts import layout_of  # only for folders
 
         return layout_of(source).graph(_folder_name(source))
     start = file_start(source, len(BANNER))
@@ -193,7 +193,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
 
 
 def _refuse(source: Path, ids: str, ends: Sequence[str] | None) -> None:
-    """What only an edge list has."""
+    """Refuse options that only an edge list has."""
     lists = ", ".join((*_EDGE_LISTS, *PARQUET))
     if ids != NUMBERS:
         raise FileError(f"{source}: ids: {ids} is for edge lists ({lists}); allowed: {NUMBERS}")
@@ -202,6 +202,6 @@ def _refuse(source: Path, ids: str, ends: Sequence[str] | None) -> None:
 
 
 def _folder_name(folder: Path) -> str:
-    """The folder's own name, of `raw/` that of the folder around it."""
+    """The folder's name; for `raw/`, the name of its parent."""
     whole = folder.resolve()
     return whole.parent.name if whole.name == "raw" else whole.name

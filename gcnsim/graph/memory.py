@@ -1,4 +1,4 @@
-"""What loading a graph takes, estimated from above before it is loaded."""
+"""An upper estimate of the memory for loading a graph, before it is loaded."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
 """Peak memory per stored entry and per node, and of the interpreter with its libraries: measured, rounded up."""
 
 METIS_BYTES, METIS_NODE_BYTES = 70, 300
-"""Of partitioning, per stored entry and per node, on top: METIS works on several coarser copies of the graph, which
-shrink the least where there are no communities. Measured on R-MAT graphs of 3 to 16 million entries."""
+"""Additional memory for partitioning, per stored entry and per node.
+
+METIS works on several coarser copies of the graph, which shrink least without communities. Measured on R-MAT graphs of
+3 to 16 million entries.
+"""
 
 
 def memory_to_load(path: str | Path, *, features: bool = False, partition: bool = False) -> int:
-    """Peak resident bytes of loading the source at `path`: an estimate from above.
+    """Peak resident bytes of loading the source at `path`, an upper estimate.
 
-    features, partition: its features too; METIS too. Text is counted line by line, so this takes a fraction of the time
-    of loading it. Raises FileError when it cannot be read or is not a known format.
+    features, partition: include features; include METIS. Text is counted line by line, which takes a fraction of the
+    time of loading. Raises FileError if it is unreadable or of an unknown format.
     """
     size = _size(Path(path), features)
     return memory_of_sizes(size.nodes, size.entries, partition=partition) + 2 * size.loaded
@@ -39,7 +42,7 @@ def memory_of_sizes(nodes: int, entries: int, *, partition: bool = False) -> int
 def check_memory(
     path: str | Path, max_memory: float | None, *, features: bool = False, partition: bool = False
 ) -> None:
-    """Raises GraphError when loading would take more than `max_memory` bytes; None allows any."""
+    """Raise GraphError if loading would take more than `max_memory` bytes; None allows any."""
     if max_memory is None:
         return
     needed = memory_to_load(path, features=features, partition=partition)
@@ -47,7 +50,7 @@ def check_memory(
 
 
 def check_partition_memory(name: str, nodes: int, entries: int, max_memory: float | None) -> None:
-    """Raises GraphError when partitioning a graph of these sizes would take more than `max_memory` bytes."""
+    """Raise GraphError if partitioning a graph of these sizes would take more than `max_memory` bytes."""
     if max_memory is not None:
         _refuse(name, "partitioning", memory_of_sizes(nodes, entries, partition=True), max_memory)
 
@@ -71,5 +74,5 @@ def _size(path: Path, features: bool) -> GraphSize:
         with opened(path) as archive:
             return stored_size(archive, features=features)
     lines, loaded = text_size(path)
-    # METIS has a line a node and both directions of an edge, at 2 bytes or more; the others a line an edge.
+    # METIS has one line per node and both directions of an edge, at 2 bytes or more; the others one line per edge.
     return GraphSize(lines, loaded // 2 if ".graph" in path.suffixes else 2 * lines, loaded)

@@ -1,4 +1,4 @@
-"""Device, link and host profiles, each number with its origin, and the catalogue that ships with the package."""
+"""Device, link and host profiles, each number with its source, and the bundled catalogue."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The catalogue that ships with the package: one YAML file per device, link and host, read when it is first asked for.
+"""The bundled catalogue: one YAML file per device, link and host, read on first use.
 
-A device's efficiencies and launch cost, and a host's rates, default to those of its kind in `assumed.yaml`, with their
+A device's efficiencies and launch cost, and a host's rates, default to those of its kind in `assumed.yaml`, with
 ranges, until they are measured or fitted; a file that gives one overrides it.
 """
 
@@ -68,7 +68,7 @@ def figure_names(kind: str) -> tuple[str, ...]:
 def device(name: str) -> DeviceProfile:
     """The device `name` of the catalogue, or the one in the file `name`, which ends in .yaml or .yml.
 
-    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    Raises ScenarioError with the closest name if there is none, FileError for an unusable file.
     """
     return _own_device(name, file_stamp(name)) if is_file(name) else _device(_known("device", name))
 
@@ -88,7 +88,7 @@ def _device(name: str) -> DeviceProfile:
 
 
 def link(name: str) -> LinkProfile:
-    """The link `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
+    """The link `name`. Raises ScenarioError with the closest name if the catalogue has none."""
     return _link(_known("link", name))
 
 
@@ -101,7 +101,7 @@ def _link(name: str) -> LinkProfile:
 def host(name: str) -> HostProfile:
     """The host `name` of the catalogue, or the one in the file `name`, which ends in .yaml or .yml.
 
-    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    Raises ScenarioError with the closest name if there is none, FileError for an unusable file.
     """
     return _own_host(name, file_stamp(name)) if is_file(name) else _host(_known("host", name))
 
@@ -120,15 +120,15 @@ def _host(name: str) -> HostProfile:
 
 
 def is_host(name: str) -> bool:
-    """Whether `name` is a host of the catalogue, or that of a file of one."""
+    """Whether `name` is a host of the catalogue, or a host file."""
     return name in hosts() or (is_file(name) and kind_described(name) == "host")
 
 
 def prices(device_name: str | None = None) -> tuple[Price, ...]:
-    """Prices of `device_name` (of all devices when None), on demand and spot, the cheapest first; none where nobody
-    rents it out, and of a device in a file.
+    """Prices of `device_name` (None: of all devices), on demand and spot, cheapest first.
 
-    Raises ScenarioError with the nearest name when the catalogue has no such device.
+    Empty for a device that cannot be rented, and for a device file. Raises ScenarioError with the closest name if the
+    catalogue has no such device.
     """
     if device_name is not None and is_file(device_name):
         return ()
@@ -138,7 +138,7 @@ def prices(device_name: str | None = None) -> tuple[Price, ...]:
 
 
 class Instance(NamedTuple):
-    """What a host that is an instance type has: its GPUs, bytes/s of its network per direction, its kind of link."""
+    """The properties of an instance type: its GPUs, bytes/s of its network per direction, its kind of link."""
 
     device: str
     gpus: int
@@ -147,31 +147,31 @@ class Instance(NamedTuple):
 
 
 def instance_of(host_name: str) -> Instance | None:
-    """What the host of this name has; None of one that is not an instance type."""
-    found = host(host_name)
-    if found.device is None or found.gpus is None or found.nic is None:
+    """The properties of the host of this name; None if it is not an instance type."""
+    profile = host(host_name)
+    if profile.device is None or profile.gpus is None or profile.nic is None:
         return None
-    return Instance(found.device, round(found.gpus.value), found.nic.value, found.network or GENERIC_LINK)
+    return Instance(profile.device, round(profile.gpus.value), profile.nic.value, profile.network or GENERIC_LINK)
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
-    """The figures of `table` in `raw`; one written as null is None (a device without that rate)."""
-    found = {}
+    """The figures of `table` in `raw`; null becomes None (a device without that rate)."""
+    figures = {}
     for field, quantity in table.items():
         if field not in raw:
             raise FileError(f"catalogue, {name}: {field} is missing")
         value = raw[field]
-        found[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
-    return found
+        figures[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
+    return figures
 
 
 def _given(raw: Mapping[str, Any], table: Table) -> Table:
-    """What of `table` is in `raw`."""
+    """The entries of `table` that `raw` gives."""
     return {field: quantity for field, quantity in table.items() if field in raw}
 
 
 def _facts(raw: Mapping[str, Any], names: Sequence[str], name: str) -> dict[str, Any]:
-    """What of `names` is in `raw`, a `Fact` each."""
+    """The facts `names` that `raw` gives."""
     return {text: read_fact(raw[text], f"catalogue, {name}.{text}") for text in names if text in raw}
 
 
@@ -181,13 +181,13 @@ def _names(folder: str) -> tuple[str, ...]:
 
 
 def _known(kind: str, name: str) -> str:
-    """The catalogue's own spelling of `name`. Raises ScenarioError with the nearest name where it has none such."""
+    """The catalogue's spelling of `name`. Raises ScenarioError with the closest name if it is unknown."""
     names = _names(f"{kind}s")
-    found = known_name(name, names)
-    if found is None:
+    known = known_name(name, names)
+    if known is None:
         otherwise = {"device": f"; {DESCRIBED}", "host": f"; {DESCRIBED_HOST}"}.get(kind, "")
         raise ScenarioError(f"unknown {kind} {name!r}; {nearest(name, names)}{otherwise}")
-    return found
+    return known
 
 
 def _document(kind: str, name: str) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _assumed() -> Mapping[str, Mapping[str, Any]]:
 
 
 UNDATED: Final = "undated"
-"""Of a spot price, which holds for a day: the list that it is from does not say which."""
+"""The date of a spot price, which is valid for a day; its source does not state the day."""
 
 
 @cache

@@ -1,12 +1,12 @@
-"""Maps names of GPUs and of networks to entries of the catalogue.
+"""Map names of GPUs and of networks to entries of the catalogue.
 
 A driver's GPU name gives the maker, the model, and sometimes board and memory: `Tesla V100-SXM2-16GB`, `NVIDIA H100
-80GB HBM3`. Maker and kind of memory are left out. What remains must be the catalogue's name, and the memory size must
-be the device's, where either gives it. Any other word in a name means another GPU: `RTX 3090 Ti`, `H200 NVL`.
+80GB HBM3`. Maker and kind of memory are ignored. The rest must be the catalogue's name, and a memory size must match
+the device's, if either gives it. Any other word in a name means another GPU: `RTX 3090 Ti`, `H200 NVL`.
 
-A link's name may stand where a network bandwidth is expected. `10GbE` is a bandwidth with its unit
-(`gcnsim.spellings`). A link whose other figures differ from the generic one's (InfiniBand) is another kind of network.
-Its name implies its efficiency and latency too.
+A link's name may replace a network bandwidth. `10GbE` is a bandwidth with its unit (`gcnsim.spellings`). A link whose
+other figures differ from the generic one's (InfiniBand) is another kind of network; its name also implies its
+efficiency and latency.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gcnsim.units import BANDWIDTH
 _UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
 _BOARD: Final = re.compile(r"pcie|sxm\d?|hbm\d?e?|nvl")
 _OF_HOST: Final = {"gh200": "480gb"}
-"""The memory that a driver's name says, by model, where that is its processor's and not the GPU's own."""
+"""The memory size in a driver's name, by model, where it belongs to the processor and not to the GPU."""
 
 _MEMORY: Final = re.compile(r"(\d+)\s*gb\b")
 
 
 def gpu_named(name: str) -> str | None:
-    """The name in the catalogue of the GPU that its driver calls `name`; None: the catalogue has none such.
+    """The catalogue name of the GPU with the driver name `name`; None if it is not in the catalogue.
 
     >>> gpu_named("Tesla T4"), gpu_named("NVIDIA GeForce RTX 2080 Ti"), gpu_named("NVIDIA GeForce RTX 2080 SUPER")
     ('t4', 'rtx-2080-ti', None)
@@ -44,7 +44,7 @@ def gpu_named(name: str) -> str | None:
 
 
 def known_device(text: str) -> str | None:
-    """The device of the catalogue that `text` names, as people or its driver write it, or the file that it is.
+    """The catalogue device that `text` names, as written by people or drivers, or a device file.
 
     >>> known_device("H100"), known_device("Tesla T4"), known_device("A100-SXM4-80GB"), known_device("A100 80GB")
     ('h100', 't4', 'a100-80', None)
@@ -53,31 +53,32 @@ def known_device(text: str) -> str | None:
 
 
 def gpu_meant(text: str) -> str | None:
-    """As `gpu_named`, but for what people write: who names the memory alone, of a GPU that two boards have with it, may
-    mean either, where a driver says which.
+    """The same as `gpu_named` for names that people write.
+
+    If two boards of a GPU have the same memory, a name with only the memory is ambiguous; a driver names the board.
 
     >>> gpu_meant("Tesla V100-SXM2-32GB"), gpu_meant("Tesla V100 32GB")
     ('v100-32', None)
     """
-    found = gpu_named(text)
-    model, _, memory = (found or "").rpartition("-")
+    named = gpu_named(text)
+    model, _, memory = (named or "").rpartition("-")
     unsaid = memory.isdigit() and not any(_BOARD.fullmatch(word) for word in _words(text))
-    return None if unsaid and f"{model}-pcie-{memory}" in devices() else found
+    return None if unsaid and f"{model}-pcie-{memory}" in devices() else named
 
 
 def gpu_of(names: Sequence[str], where: str) -> str:
-    """The device of the catalogue that all GPUs of a machine are. names: as their driver gives them.
+    """The catalogue device of all GPUs of a machine. names: from their driver.
 
-    Raises ScenarioError that starts with `where`: no GPU, GPUs of several kinds, or one the catalogue does not have.
+    Raises ScenarioError that starts with `where`: no GPU, several kinds of GPUs, or one missing from the catalogue.
     """
     kinds = sorted(set(names))
     if len(kinds) != 1:
         problem = f"has GPUs of several kinds ({', '.join(kinds)})" if kinds else "names no GPU"
         raise ScenarioError(f"{where}: {problem}; allowed: GPUs of one kind")
-    found = gpu_named(kinds[0])
-    if found is None:
+    named = gpu_named(kinds[0])
+    if named is None:
         raise ScenarioError(f"{where}: the catalogue has no GPU {kinds[0]!r}; known: {', '.join(_gpus())}")
-    return found
+    return named
 
 
 def _gpus() -> list[str]:
@@ -103,17 +104,17 @@ _DIGITS: Final = 7
 
 
 def networks() -> tuple[str, ...]:
-    """Names of the links between servers that have a bandwidth of their own."""
+    """Names of the links between servers that imply a bandwidth."""
     return tuple(name for name in links() if name != GENERIC_LINK and not name.startswith(INSIDE))
 
 
 def network_named(text: object) -> str | None:
-    """The link between servers that `text` names; None: it names none."""
+    """The link between servers that `text` names; None for none."""
     return known_name(text, networks()) if isinstance(text, str) else None
 
 
 def kind_of_network(text: object) -> str | None:
-    """The link whose efficiency and latency `text` means, where it names one that is not as the generic one is."""
+    """The link whose efficiency and latency `text` implies, if it names one that differs from the generic one."""
     name = network_named(text)
     if name is None:
         return None
@@ -125,7 +126,7 @@ def kind_of_network(text: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class NetworkBandwidth(QuantityRange):
-    """A bandwidth with its unit, or a network of the catalogue, which has one."""
+    """A bandwidth with its unit, or a network of the catalogue, which implies one."""
 
     def read(self, raw: object, path: str) -> float:
         if (name := network_named(raw)) is not None:
@@ -146,7 +147,7 @@ class NetworkBandwidth(QuantityRange):
 
 
 def _of_generation(text: str) -> str | None:
-    """The network of which `text` says the generation, alone or with the rate: `ib-ndr`, `hdr200`; None: none."""
+    """The network whose generation is in `text`, alone or with the rate: `ib-ndr`, `hdr200`; None for none."""
     words = re.findall(r"[a-z]+|[0-9]+", text.lower())
     rates = {int(word) for word in words if word.isdigit() and len(word) < _DIGITS}
     meant = [
@@ -158,4 +159,4 @@ def _of_generation(text: str) -> str | None:
 
 
 NETWORK: Final = NetworkBandwidth(BANDWIDTH, 125.0, MOST)
-"""Of a server's NIC, per direction."""
+"""The bandwidth of a server's NIC, per direction."""

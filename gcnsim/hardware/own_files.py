@@ -1,4 +1,4 @@
-"""Devices and hosts of one's own: YAML files in the catalogue's form, which may stand wherever one of it may."""
+"""User files of devices and hosts: YAML in the catalogue's form, allowed wherever a catalogue name is."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gcnsim.known_names import known_name
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"
-"""The figure that a file of a host has and one of a device has not."""
+"""The figure that only a host file has."""
 
 
 def is_file(name: str) -> bool:
-    """Whether a device's or a host's name is that of a file.
+    """Whether a device's or a host's name is a file name.
 
     >>> is_file("my_gpu.yaml"), is_file("t4")
     (True, False)
@@ -44,14 +44,14 @@ def is_file(name: str) -> bool:
 
 
 def file_stamp(name: str) -> tuple[int, int]:
-    """Changes when the file `name` does; of a name of the catalogue, and of a missing file, always the same."""
+    """A stamp that changes with the file `name`; constant for a catalogue name and for a missing file."""
     if not is_file(name):
         return 0, 0
     try:
-        found = os.stat(name)
+        status = os.stat(name)
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino
 
 
 def kind_described(path: str) -> str:
@@ -66,9 +66,9 @@ def _kind(path: str, stamp: tuple[int, int]) -> str:
 
 
 def read_own(path: str, noun: str, known: Sequence[str]) -> dict[str, Any]:
-    """The fields of the file at `path`, of which its title is checked. noun: what it describes. known: its keys.
+    """The fields of the file at `path`, with its title checked. noun: what it describes. known: its keys.
 
-    Raises FileError, the path first.
+    Raises FileError, starting with the path.
     """
     raw: Any = read_yaml(path)
     if not isinstance(raw, dict):
@@ -83,20 +83,22 @@ def read_own(path: str, noun: str, known: Sequence[str]) -> dict[str, Any]:
 
 
 def refuse_other(path: str, raw: dict[str, Any], key: str, allowed: Collection[str]) -> None:
-    """Raises FileError where `raw` has another value of `key` than those allowed."""
+    """Raise FileError if `raw` has a value of `key` that is not allowed."""
     if raw.get(key) is not None and raw[key] not in allowed:
         raise FileError(f"{path}, {key}: {shown(raw[key])} is not allowed; {nearest(str(raw[key]), allowed)}")
 
 
 def refuse_missing(path: str, raw: dict[str, Any], needed: Sequence[str]) -> None:
-    """Raises FileError where one of the keys `needed` is not in `raw`."""
+    """Raise FileError if one of the keys `needed` is missing in `raw`."""
     missing = [key for key in dict.fromkeys(needed) if raw.get(key) is None]
     if missing:
         raise FileError(f"{path}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
 
 
 def own_figure(raw: object, key: str, where: str, *, zero: bool = False, whole: bool = False) -> Figure:
-    """The figure `key`, above 0, a share at most 100%. zero: may be 0. whole: is a whole number. Raises FileError."""
+    """The figure `key`, above 0; a share is at most 100%. zero: 0 is allowed. whole: must be a whole number. Raises
+    FileError.
+    """
     quantity = QUANTITIES[key]
     share = quantity is units.FRACTION and key != "work_spread"
     figure = read_figure(raw, quantity, where)
@@ -113,16 +115,16 @@ def own_figure(raw: object, key: str, where: str, *, zero: bool = False, whole: 
 
 
 DESCRIBED: Final = "any other is described by a file: --device my_gpu.yaml"
-"""What to do where a device is none of the catalogue's."""
+"""What to do about a device that is not in the catalogue."""
 
 DEVICE_KINDS: Final = ("gpu", "cpu")
 _DEVICE_NEEDED: Final = ("title", "kind", "link", "memory", "memory_bandwidth", "flops_fp32")
 
 
 def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple[str, ...]) -> DeviceProfile:
-    """The device in the file at `path`, called by its path. assumed: figures by kind for those it does not give.
+    """The device in the file at `path`, with the path as its name. assumed: figures by kind that it may omit.
 
-    Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
+    Raises FileError, starting with the path: a missing, unknown or malformed key, a value out of range.
     """
     raw = read_own(path, "device", ("title", "kind", "link", *DEVICE, *DEVICE_OPTIONAL, *DEVICE_FACTS))
     refuse_other(path, raw, "kind", DEVICE_KINDS)
@@ -130,13 +132,13 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     of_cores = () if raw.get("kind") != "cpu" else tuple(key for key in DEVICE if key != "flops_fp16")
     refuse_missing(path, raw, (*_DEVICE_NEEDED, *of_cores))
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
-    found = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
+    given_figures = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
     more = [key for key in DEVICE_OPTIONAL if figures.get(key) is not None]
-    found |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
+    given_figures |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }
-    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found, **facts)
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **given_figures, **facts)
 
 
 def _device_figure(raw: object, key: str, where: str) -> Any:
@@ -144,7 +146,7 @@ def _device_figure(raw: object, key: str, where: str) -> Any:
 
 
 DESCRIBED_HOST: Final = "any other is described by a file: --host my_host.yaml"
-"""What to do where a host is none of the catalogue's."""
+"""What to do about a host that is not in the catalogue."""
 
 _HOST_NEEDED: Final = ("title", "cores", "memory_bandwidth")
 _WHOLE: Final = ("cores", "gpus", "nics", "nvlink_generation")
@@ -153,10 +155,10 @@ _WHOLE: Final = ("cores", "gpus", "nics", "nvlink_generation")
 def own_host(
     path: str, assumed: Mapping[str, Mapping[str, Any]], devices: tuple[str, ...], links: tuple[str, ...]
 ) -> HostProfile:
-    """The host in the file at `path`, called by its path. assumed: figures for those it does not give. devices, links:
-    what it may name, beside the file of a device.
+    """The host in the file at `path`, with the path as its name.
 
-    Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
+    assumed: figures that it may omit. devices, links: names that it may use, besides a device file. Raises FileError,
+    starting with the path: a missing, unknown or malformed key, a value out of range.
     """
     raw = read_own(path, "host", ("title", *HOST_NAMES, *HOST, *INSTANCE, *HOST_FACTS))
     named: dict[str, Any] = {key: raw.get(key) for key in HOST_NAMES}
@@ -167,16 +169,18 @@ def own_host(
     refuse_other(path, named, "pcie", tuple(name for name in links if name.startswith("pcie")))
     refuse_missing(path, raw, _HOST_NEEDED)
     given = {**assumed["host"], **{key: value for key, value in raw.items() if value is not None}}
-    found = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
-    found |= {key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None}
+    given_figures = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
+    given_figures |= {
+        key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None
+    }
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in HOST_FACTS if raw.get(key) is not None
     }
-    return HostProfile(name=path, title=raw["title"], **named, **found, **facts)
+    return HostProfile(name=path, title=raw["title"], **named, **given_figures, **facts)
 
 
 def _spelt(name: object, known: tuple[str, ...]) -> object:
-    """The catalogue's own spelling of a name that it has."""
+    """The catalogue's spelling of a known name."""
     return (known_name(name, known) or name) if isinstance(name, str) else name
 
 

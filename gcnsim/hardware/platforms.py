@@ -1,7 +1,7 @@
-"""Figures fitted to the published runs of one platform: what its datasheets do not say.
+"""Figures fitted to the published runs of one platform, which its datasheets do not contain.
 
-Each stands for physics, and follows from rows that may be fitted (`use: calibrate`) alone. Shares of the memory
-bandwidth belong to a device and a family of kernels: platforms of one device have the same.
+Each represents a physical effect, and is fitted only to rows that are reserved for it (`use: calibrate`). Shares of the
+memory bandwidth belong to a device and a family of kernels: platforms with the same device share them.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ _SHARES: Final = ("spmm_efficiency", "stream_efficiency", "rate_beside_copies")
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One published platform. device: the only one its figures hold for.
+    """One published platform. device: the only one its figures apply to.
 
-    spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
-    rate_beside_copies: share of its rate at which the GPU computes while
-    transfers are under way. error: half the width of the 90 % interval to expect, relative. stream_efficiency: share of
-    the memory bandwidth at which products that go column after column read entries, in order; None: that of any stream.
-    staging_bandwidth: bytes/s that the host side of one worker moves between its buffers and its peers', sent and
-    received together; None: it limits nothing. operation_s: in the place of its host's figure. unexplained_s: seconds
-    of an iteration that fitted rows print and no figure gives, added to the upper end of an interval.
+    spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that are not in the device's cache.
+    rate_beside_copies: relative speed of the GPU during transfers. error: half the width of the expected 90 % interval,
+    relative. stream_efficiency: share of the memory bandwidth at which column-wise products read entries in order;
+    None: that of any stream. staging_bandwidth: bytes/s that the host side of one worker moves between its buffers and
+    its peers', sent and received together; None: unlimited. operation_s: replaces its host's figure. unexplained_s:
+    seconds of an iteration in fitted rows that no figure explains, added to the upper end of an interval.
     """
 
     name: str
@@ -66,10 +65,10 @@ def platforms() -> tuple[str, ...]:
 
 
 def platform(name: str) -> Platform:
-    """The platform `name` that comes with the package, or the one in the file `name`, which ends in .yaml.
+    """The bundled platform `name`, or the one in the file `name`, which ends in .yaml.
 
-    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
-    A file is read again when it has changed.
+    Raises ScenarioError with the closest name if there is none, FileError for an unusable file. A changed file is read
+    again.
     """
     return _platform(name, file_stamp(name))
 

@@ -1,7 +1,7 @@
-"""What a cluster costs per hour: prices of the catalogue, of files and of the asker, in one currency.
+"""The price of a cluster per hour: prices of the catalogue, of files and of the user, in one currency.
 
-A price is of a whole instance. A cluster whose host is an instance with a price pays for whole instances; any other
-pays for its GPUs, each at its share of the cheapest instance that has it.
+A price applies to a whole instance. A cluster whose host is a priced instance pays for whole instances. Any other
+cluster pays for its GPUs, each at its share of the cheapest instance that has it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRate:
-    """per_usd: units of `currency` for one US dollar; source: who says so, with the date."""
+    """per_usd: units of `currency` for one US dollar; source: its source, with the date."""
 
     currency: str = USD
     per_usd: float = 1.0
@@ -47,7 +47,7 @@ class ExchangeRate:
 
 @dataclass(frozen=True, slots=True)
 class Rent:
-    """What a cluster costs per hour, in US dollars and in the currency asked for. text: by which price."""
+    """The price of a cluster per hour, in US dollars and in the chosen currency. text: the price used."""
 
     usd_per_hour: float
     per_hour: float
@@ -57,9 +57,9 @@ class Rent:
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """Prices that answer questions of cost.
+    """The prices for questions of cost.
 
-    given: prices that go before those of the catalogue, in their order. pricing: which prices of the catalogue count.
+    given: prices that take precedence over the catalogue's, in order. pricing: which prices of the catalogue count.
     exchange: the currency of costs. asked: whether the user chose any of this, so that an answer states it.
     """
 
@@ -77,10 +77,11 @@ class PriceBook:
         exchange: float | None = None,
         pricing: str | None = None,
     ) -> PriceBook:
-        """The book of `NAME=PRICE` texts (a device or an instance, `t4=0.35USD/h`), a file of prices, a currency with
-        its units for one US dollar (None: the catalogue's rate), and on-demand or spot.
+        """The book of `NAME=PRICE` texts (a device or an instance, `t4=0.35USD/h`), a price file, a currency, and
+        on-demand or spot.
 
-        Raises ScenarioError, UnitError and FileError, one line each.
+        exchange: units of the currency for one US dollar; None: the catalogue's rate. Raises ScenarioError, UnitError
+        and FileError, one line each.
         """
         if pricing is not None and pricing not in PRICINGS:
             raise ScenarioError(f"--pricing: unknown pricing {pricing!r}; {nearest(pricing, PRICINGS)}")
@@ -94,16 +95,16 @@ class PriceBook:
         return cls((*own, *listed), pricing or ON_DEMAND, rate, wanted)
 
     def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
-        """What so many GPUs in so many servers cost; None where no price is known.
+        """The price of GPUs in servers; None if no price is known.
 
-        An instance of the catalogue has its own price or none: that of another one, or of another cloud, is not its.
+        An instance of the catalogue uses only its price: another instance's or cloud's price is not valid for it.
         """
-        found = [price for price in prices() if price.pricing == self.pricing and price.device == device]
+        matching = [price for price in prices() if price.pricing == self.pricing and price.device == device]
         of_instance = [price for price in self.given if price.device == device and price.instance]
         of_gpu = [price for price in self.given if price.device == device and not price.instance]
-        usual = (of_instance, True), (of_gpu, False), (found, True)
+        usual = (of_instance, True), (of_gpu, False), (matching, True)
         own = host is not None and _is_instance(host, device, gpus_per_server)
-        for rows, whole in usual if own else (*usual, (of_instance, False), (found, False)):
+        for rows, whole in usual if own else (*usual, (of_instance, False), (matching, False)):
             fit = [row for row in rows if not whole or (row.instance == host and gpus_per_server <= row.gpus)]
             if fit:
                 usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
@@ -111,7 +112,7 @@ class PriceBook:
         return None
 
     def refuse_idle(self, devices: Collection[str]) -> None:
-        """Raises ScenarioError for a price given by an option for something that no machine of the question has."""
+        """Raise ScenarioError for an option's price of something that no machine of the question has."""
         for price in self.given:
             if price.named and price.device not in devices:
                 what = price.instance or price.device
@@ -129,7 +130,7 @@ class PriceBook:
 
 
 def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:
-    """Whether the catalogue knows the host as an instance type with this device and so many of it."""
+    """Whether the host is a catalogue instance type with this device and number of GPUs."""
     instance = instance_of(host) if is_host(host) else None
     return instance is not None and instance.device == device and gpus_per_server <= instance.gpus
 
@@ -165,7 +166,7 @@ def _exchange(currency: str | None, per_usd: float | None) -> ExchangeRate:
 
 
 def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
-    """US dollars per hour that `text` says. Raises ScenarioError that starts with `path`."""
+    """The US dollars per hour in `text`. Raises ScenarioError that starts with `path`."""
     match = _AMOUNT.fullmatch(text) if isinstance(text, str) else None
     code = match["code"].upper() if match else USD
     try:
@@ -179,7 +180,7 @@ def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
 
 
 def amount_in(text: object, path: str, exchange: ExchangeRate, *, per_hour: bool) -> float:
-    """What `text` says (`10USD/h`; `100USD` where it is not per hour), in the currency of `exchange`.
+    """The amount in `text` (`10USD/h`; `100USD` if not per hour), in the currency of `exchange`.
 
     Raises ScenarioError that starts with `path`.
     """
@@ -192,7 +193,7 @@ def amount_in(text: object, path: str, exchange: ExchangeRate, *, per_hour: bool
 
 
 def _given(text: str, rates: Mapping[str, float]) -> Price:
-    """`NAME=PRICE`: of a GPU, or of an instance."""
+    """Parse `NAME=PRICE` of a GPU or an instance."""
     name, equal, price = str(text).partition("=")
     name = name.strip()
     if not equal or not name:
@@ -206,23 +207,23 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
         gpus = known[instance].gpus
         return Price(known[instance].device, usd / gpus, instance, gpus, "", GIVEN, "", ON_DEMAND)
     if (host := name if own else known_name(name, hosts())) is not None:
-        found = instance_of(host)
-        if found is not None:
-            return Price(found.device, usd / found.gpus, host, found.gpus, "", GIVEN, "", ON_DEMAND)
+        facts = instance_of(host)
+        if facts is not None:
+            return Price(facts.device, usd / facts.gpus, host, facts.gpus, "", GIVEN, "", ON_DEMAND)
     raise ScenarioError(
         f"--price: unknown device or instance {name!r}; {nearest(name, {*devices(), *hosts(), *known})}"
     )
 
 
 def _of_file(path: str | Path, pricing: str, rates: Mapping[str, float]) -> tuple[Price, ...]:
-    """The prices in a file of the catalogue's shape that are of this pricing, the cheapest of a GPU first."""
+    """The prices with this pricing in a file of the catalogue's form, the cheapest of a GPU first."""
     rows = read_yaml(path)
     if not isinstance(rows, list):
         raise FileError(f"{path}: is not a list of prices; each is {{{', '.join(_KEYS)}}}")
-    found = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
-    prices_ = [price for price in found if price.pricing == pricing]
+    rows_read = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
+    prices_ = [price for price in rows_read if price.pricing == pricing]
     if not prices_:
-        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {price.pricing for price in found})}")
+        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {price.pricing for price in rows_read})}")
     return tuple(sorted(prices_, key=lambda price: price.order))
 
 

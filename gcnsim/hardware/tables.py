@@ -1,6 +1,6 @@
-"""The figures of a device, a link and a host, the quantity of each, and how one is read.
+"""The figures of a device, a link and a host, the quantity of each, and their parser.
 
-A figure is a number with its origin: every prediction is as good as the worst figure it rests on.
+A figure is a number with its source: every prediction is only as good as the worst figure it uses.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from gcnsim.fields import Number, QuantityRange, shown
 from gcnsim.ids import FloatArray
 
 SOURCES: Final = ("assumed", "datasheet", "given", "fitted", "measured")
-"""Kinds of origin, the weakest first; only `assumed` figures carry a range. `given`: by the question itself."""
+"""Kinds of source, the weakest first; only `assumed` figures have a range. `given`: by the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number in SI units and where it comes from.
+    """One number in SI units with its source.
 
     value: seconds, bytes, bytes/s, flop/s, edges/s or a share of one. source: one of `SOURCES`. reference: the
     document, or the way it was measured. date: of the reference (ISO, or the year). low, high: the range if assumed.
@@ -39,7 +39,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Whether something holds, and where that comes from; source, reference and date as of a `Figure`."""
+    """A true or false fact with its source; source, reference and date as in a `Figure`."""
 
     value: bool
     source: str
@@ -54,9 +54,9 @@ def figures_of(profile: Any) -> dict[str, Figure]:
 
 
 def origins(profile: Any) -> tuple[str, ...]:
-    """The kinds of origin among the figures of `profile`, the weakest first."""
-    found = {figure.source for figure in figures_of(profile).values()}
-    return tuple(source for source in SOURCES if source in found)
+    """The kinds of source among the figures of `profile`, the weakest first."""
+    kinds = {figure.source for figure in figures_of(profile).values()}
+    return tuple(source for source in SOURCES if source in kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Curve:
 
     def at(self, size: FloatArray) -> FloatArray:
         """The value at each size, float64 of the same shape."""
-        found: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
-        return found
+        interpolated: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
+        return interpolated
 
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]
@@ -113,23 +113,23 @@ HOST: Final[Table] = {
     "uva_efficiency": units.FRACTION,
 }
 NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
-"""Figures of devices, and of hosts that are an instance type, whose GPUs have links to each other."""
+"""Figures of devices and instance-type hosts whose GPUs have links to each other."""
 CACHE: Final[Table] = {"l2_cache": units.NBYTES, "cache_rate": None}
-"""Figures of a GPU's last cache."""
+"""Figures of a GPU's last-level cache."""
 DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE}
 """Figures that a device may have."""
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
-"""Figures of hosts that are an instance type, or a server of a known make."""
+"""Figures of hosts that are an instance type or a server of a known make."""
 CALIBRATED: Final[Table] = {"wake_s": units.SECONDS}
-"""Figures of hosts that calibrations alone tell."""
+"""Host figures that only calibrations contain."""
 QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}
-"""The quantity each figure of a profile is (None: a plain number)."""
+"""The quantity of each figure of a profile (None: a plain number)."""
 
 HOST_NAMES: Final = ("device", "network", "pcie")
-"""What a host names of the catalogue: its GPUs, the link that its network is, the one between GPUs and processors."""
+"""The catalogue names in a host: its GPUs, the kind of its network, the link between GPUs and processors."""
 
 INSIDE: Final = ("pcie", "nvlink", "host-memory")
-"""How links within a server are called."""
+"""The names of links within a server."""
 
 ZERO_ALLOWED: Final = (
     "latency_s",
@@ -140,15 +140,15 @@ ZERO_ALLOWED: Final = (
     "operation_s",
     "rebuild_bytes",
 )
-"""Figures that may be nothing at all; a rate or a share of one may not."""
+"""Figures that may be zero; a rate or a share of one may not."""
 
 DEVICE_FACTS: Final = ("peer_to_peer",)
 HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
-"""What holds of a device or of a host, or does not; what is not known is left out."""
+"""Facts about a device or a host; unknown ones are omitted."""
 
 
 def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figure:
-    """The figure written as `{value, source, reference, date, low, high}`. Raises FileError that starts with `path`."""
+    """Parse a figure `{value, source, reference, date, low, high}`. Raises FileError that starts with `path`."""
     if not isinstance(raw, dict) or not {"value", "source", "reference", "date"} <= set(raw):
         raise FileError(f"{path}: a figure is {{value, source, reference, date}} and, if assumed, low and high")
     unknown = sorted(set(raw) - {"value", "source", "reference", "date", "low", "high"})
@@ -165,8 +165,10 @@ def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figu
 
 
 def read_fact(raw: object, path: str) -> Fact:
-    """The fact written as `{value, source, reference, date}`, value true or false. Raises FileError that starts with
-    `path`."""
+    """Parse a fact `{value, source, reference, date}`, value true or false.
+
+    Raises FileError that starts with `path`.
+    """
     if not isinstance(raw, dict) or set(raw) != {"value", "source", "reference", "date"}:
         raise FileError(f"{path}: is not {{value: true or false, source, reference, date}}")
     if not isinstance(raw["value"], bool):

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: beside their name, then renamed."""
+"""Write files atomically: under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SUFFIX = ".part"
 
 @contextmanager
 def atomic_write(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
-    """A temporary file beside `path` that takes its place when the block ends, and vanishes if the block fails.
+    """A temporary file next to `path` that replaces it when the block ends, and is removed if the block fails.
 
-    A link is followed, and an existing file keeps its mode. What is no regular file (a device, a pipe) is written to as
-    it is. Raises FileError when the place cannot be written.
+    A link is followed, and an existing file keeps its mode. A device or a pipe is written to directly. Raises FileError
+    if the place is not writable.
     """
     target = Path(os.path.realpath(path))
     mode, encoding = ("w", "utf-8") if text else ("wb", None)
@@ -38,7 +38,7 @@ def atomic_write(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
             os.chmod(name, _mode(target))
-            # Still open, so that nobody takes it for one that a killed writer left.
+            # Still open, so that no other process takes it for one that a killed writer left.
             os.replace(name, target)
     except OSError as error:
         _remove(name)
@@ -49,9 +49,9 @@ def atomic_write(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
 
 
 def probe(path: str | Path) -> None:
-    """Find out whether `replacing` can write beside `path` now: a block goes to a temporary file, which is removed.
+    """Check whether `atomic_write` can write to `path` now: a block is written to a temporary file, which is removed.
 
-    It sees what permissions do not say: a file system that is full, over its quota or read-only, a name that is too
+    It detects problems beyond permissions: a file system that is full, over its quota or read-only, a name that is too
     long. Raises FileError.
     """
     handle, name = _temporary(path)
@@ -65,7 +65,10 @@ def probe(path: str | Path) -> None:
 
 
 def _temporary(path: str | Path) -> tuple[int, str]:
-    """A new file beside `path`, open and locked, and its name; those of killed writers go. Raises FileError."""
+    """A new file next to `path`, open and locked, and its name; files of killed writers are removed.
+
+    Raises FileError.
+    """
     target = Path(os.path.realpath(path))
     prefix = f".{target.name}."
     try:
@@ -74,7 +77,7 @@ def _temporary(path: str | Path) -> tuple[int, str]:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=_SUFFIX)
             if _locked(handle) is not False and os.path.exists(name):
                 return handle, name
-            # Another writer took it for one that was left, before it was locked.
+            # Another writer removed it as a leftover before it was locked.
             os.close(handle)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
@@ -110,9 +113,9 @@ def _remove(name: str) -> None:
 
 
 def writable(path: str | Path) -> bool:
-    """Whether a file at `path` can be replaced: False where a device or a pipe is, which takes what is written.
+    """Whether a file at `path` can be replaced: False for a device or a pipe, which is written to.
 
-    Raises FileError for an empty path, a folder, or a place in no folder.
+    Raises FileError for an empty path, a folder, or a path in a missing folder.
     """
     target = Path(os.path.realpath(path))
     if not str(path):
@@ -128,7 +131,7 @@ def writable(path: str | Path) -> bool:
 
 
 def _mode(target: Path) -> int:
-    """The permissions of `target`, or those that a new file gets."""
+    """The permissions of `target`, or those of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o7777
     umask = os.umask(0)

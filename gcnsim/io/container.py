@@ -1,10 +1,9 @@
-"""One container for every binary file of ours: a JSON header, then aligned arrays with a checksum each.
+"""One container format for all binary files: a JSON header, then aligned arrays with a checksum each.
 
-Layout (little-endian): 8 bytes magic `GCNSIM\\0\\1`, 8 bytes header length, the header (JSON, UTF-8), zero padding to
-64, then each section at a multiple of 64 bytes. The header holds `kind`, `version`, `meta` and, per section, dtype,
-shape, offset (from the end of the padded header), bytes and SHA-256; its own SHA-256 follows the magic, so an altered
-header is seen too. No pickle anywhere; arrays are memory-mapped on reading. Files are written beside their name and
-renamed.
+Layout (little-endian): magic `GCNSIM\\0\\1`, 8 bytes header length, the header (JSON, UTF-8), zero padding to 64,
+then each section at a multiple of 64 bytes. The header has `kind`, `version`, `meta` and, per section, dtype, shape,
+offset (from the end of the padded header), bytes and SHA-256. The header's SHA-256 follows the magic, so an altered
+header is detected too. There is no pickle; arrays are memory-mapped on reading. Files are written atomically.
 """
 
 from __future__ import annotations

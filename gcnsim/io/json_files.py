@@ -1,7 +1,7 @@
-"""JSON documents of ours: finite numbers that arithmetic can take, shallow, and of the shape that a schema says.
+"""JSON documents: finite numbers of limited size, limited nesting, and the format of a schema.
 
-The schemas ship with the package (`gcnsim/data/*.schema.json`), the one description for readers outside and for these
-checks. The library that checks takes long to import, so only what reads a document imports it.
+The schemas are bundled with the package (`gcnsim/data/*.schema.json`), for external readers and for these checks. The
+validation library is slow to import, so only functions that read a document import it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 DEEPEST: Final = 32
-"""Levels of nesting; records have seven."""
+"""The deepest nesting; records have seven levels."""
 
 LARGEST: Final = 1e30
-"""Largest number, either way: products of a few such sizes stay within the range of a double."""
+"""The largest absolute number: products of a few such sizes stay within the range of a double."""
 
 _WANTED: Final[Mapping[str, str]] = {
     "minimum": "{} or more",
@@ -34,10 +34,10 @@ _WANTED: Final[Mapping[str, str]] = {
 
 
 def read_json(path: str | Path, schema: str, hint: str = "") -> dict[str, Any]:
-    """The document in the file at `path`, which keeps the shipped schema `schema`.
+    """Read the document in the file at `path` and check it against the bundled schema `schema`.
 
-    hint: what to do where it does not. Raises FileError, naming the file, the place in it, the value and what is
-    wanted.
+    hint: what to do if it does not match. Raises FileError, naming the file, the place in it, the value and the
+    requirement.
     """
     document = parse_json(read_text(path, hint), path)
     wrong = mistake(document, schema)
@@ -48,7 +48,7 @@ def read_json(path: str | Path, schema: str, hint: str = "") -> dict[str, Any]:
 
 
 def read_text(path: str | Path, hint: str = "") -> str:
-    """The text of a file. Raises FileError; hint: ends its line where there is no such file."""
+    """The text of a file. Raises FileError; hint: the end of its message if the file is missing."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -58,9 +58,9 @@ def read_text(path: str | Path, hint: str = "") -> str:
 
 
 def parse_json(text: str, path: str | Path) -> Any:
-    """The document in `text`, which stood in the file at `path`.
+    """Parse the document in `text`, from the file at `path`.
 
-    Raises FileError, naming the file and the place, for what is no JSON, and for NaN, infinite and absurd numbers.
+    Raises FileError, naming the file and the place, for invalid JSON, and for NaN, infinite and huge numbers.
     """
     try:
         document = json.loads(text)
@@ -89,11 +89,12 @@ def shipped_schema(name: str) -> Mapping[str, Any]:
 
 
 def mistake(document: object, name: str, part: str = "") -> str | None:
-    """The first thing that is wrong with a document of the schema `name`: its place (`bytes.rows[0]`), the value and
-    what is wanted; None where it keeps the schema. part: the document is only what stands under this key.
+    """The first error in a document of the schema `name`: its place (`bytes.rows[0]`), the value and the requirement.
+
+    None if it matches. part: the document is only the value under this key.
     """
     errors = _validator(name, part).iter_errors(document)
-    # That it is another kind of document comes before what such a document lacks.
+    # A wrong kind of document is reported before its missing keys.
     error = min(errors, key=lambda item: list(item.absolute_path) != ["schema"], default=None)
     return None if error is None else _line(error, part)
 
@@ -112,7 +113,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """`schema` with what it refers to in the place of references, which take ten times as long to look up."""
+    """`schema` with its references replaced by their targets, because resolving them takes ten times as long."""
     if isinstance(schema, list):
         return [_inlined(item, definitions) for item in schema]
     if not isinstance(schema, dict):
@@ -154,7 +155,7 @@ def _brief(value: object) -> str:
 
 
 def _leaves(document: Any, path: str | Path) -> Iterator[tuple[str, Any]]:
-    """Every value that holds no others, with its place (`bytes.rows[0]`)."""
+    """Every value without children, with its place (`bytes.rows[0]`)."""
     left: list[tuple[str, Any, int]] = [("", document, 0)]
     while left:
         place, value, depth = left.pop()

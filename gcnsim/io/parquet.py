@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def read_parquet_table(path: str | Path) -> pa.Table:
-    """All rows of the file. Raises OSError, pyarrow.ArrowException, MemoryError or OverflowError for damage.
+    """Read all rows of the file. Raises OSError, pyarrow.ArrowException, MemoryError or OverflowError for damage.
 
-    Arrow's own threads read nothing: one that still holds a Python file while the interpreter ends aborts the process
+    Arrow's threads are not used: a thread that holds a Python file while the interpreter ends aborts the process
     ("terminate called without an active exception", Arrow issues 34314 and 45017).
     """
     import pyarrow.parquet as pq

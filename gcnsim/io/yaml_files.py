@@ -1,8 +1,8 @@
-"""YAML documents of ours: safe, small, and with one meaning.
+"""YAML documents: safe, small, and unambiguous.
 
 Of YAML's plain scalars only null, true/false, decimal integers and floats are typed (the JSON core, so that `1:30`,
-`on` and dates stay text); a key given twice is refused instead of silently overwritten. No objects, no code, no tags
-(`!!int`), and no aliases (`*name`), by which a few lines stand for a million values.
+`on` and dates stay text). A duplicate key is refused instead of silently overwritten. Objects, code, tags (`!!int`) and
+aliases (`*name`) are refused; a few lines of aliases could expand to a million values.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ else:
     _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 LIMIT = 1 << 20
-"""Bytes: a document of ours is a page or two; anything larger is another file given by mistake."""
+"""The most bytes: gcnsim's documents are a page or two; larger files were given by mistake."""
 
 DEPTH = 16
-"""Levels of nesting, more than any document of ours has."""
+"""The most levels of nesting."""
 
 DIGITS = 30
-"""Of a whole number; with more it is not a count or size of anything."""
+"""The most digits of a whole number."""
 
 
 class _Loader(_Base):

@@ -1,8 +1,8 @@
-"""How bytes pass between the GPUs of a machine: what its servers have, and what the software uses of it.
+"""The paths between the GPUs of a machine: what its servers have, and what the software uses.
 
-NVLink is the host's where the host is an instance type; another host has it where the device is a module that is sold
-with it. Software that moves rows `direct` (NCCL) uses NVLink, else PCIe, and lets the NIC read the memory of GPUs where
-the host allows it. Software that moves them `staged` (gloo, the published releases) copies all through host memory.
+NVLink is a property of the host if the host is an instance type. Other hosts have it if the device is a module that is
+sold with it. Software that moves rows `direct` (NCCL) uses NVLink, otherwise PCIe, and the NIC reads GPU memory if the
+host allows it. Software that moves them `staged` (gloo, the published releases) copies everything through host memory.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from gcnsim.scenario import DIRECT, RELEASED, STAGED, ClusterSpec
 
 TRANSPORT: Final = "cluster.transport"
 NVLINK_THERE: Final = "cluster.nvlink"
-"""What may be open: how the software moves rows; whether the GPUs are modules with NVLink or cards without."""
+"""The possible open facts: how the software moves rows, and whether the GPUs are modules with NVLink or cards without.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BetweenGpus:
-    """transport: `staged` or `direct`. why: why that one. nvlink: bytes/s per direction of one GPU to the others of its
-    server; None: it has none, or the software does not use it. generation: of that NVLink, where it is known.
-    peer_to_peer: whether direct copies within a server pass host memory by. gpudirect: whether those between
-    servers do. open: what of it nobody said, so that an assumption stands for it."""
+    """The paths between GPUs. transport: `staged` or `direct`; why: the reason. nvlink: bytes/s per direction of one
+    GPU to the others of its server; None: absent, or unused by the software. generation: of that NVLink, if known.
+    peer_to_peer: whether direct copies within a server bypass host memory. gpudirect: whether those between servers do.
+    open: the facts that were not given and are assumed.
+    """
 
     transport: str
     why: str
@@ -36,12 +38,12 @@ class BetweenGpus:
 
     @property
     def direct(self) -> bool:
-        """Whether rows pass from GPU to GPU as they come."""
+        """Whether rows are streamed from GPU to GPU."""
         return self.transport == DIRECT
 
 
 def between_gpus(spec: ClusterSpec, devices: Sequence[DeviceProfile], host: HostProfile) -> BetweenGpus:
-    """How bytes pass between the GPUs of `spec`. devices: of its servers."""
+    """The paths between the GPUs of `spec`. devices: of its servers."""
     transport, why, assumed = _transport(spec, devices)
     direct = transport == DIRECT
     peers = all(device.peer_to_peer is None or device.peer_to_peer.value for device in devices)
@@ -88,6 +90,6 @@ def _nvlink(
     instance = host.device is not None
     if instance and host.nvlink is None:
         return None, None, True
-    found = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
+    slowest = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
     generations = {round(device.nvlink_generation.value) for device in devices if device.nvlink_generation is not None}
-    return found, generations.pop() if len(generations) == 1 else None, instance
+    return slowest, generations.pop() if len(generations) == 1 else None, instance

@@ -20,56 +20,55 @@ from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import LEAN, ClusterSpec
 
 TILE: Final = 128
-"""Bytes of a row that a sparse sum gathers at a time: a warp's lanes take one fp32 value each of a cache line."""
+"""Bytes of a row that a sparse sum gathers at a time: each lane of a warp reads one fp32 value of a cache line."""
 
 
 def platform_of(spec: ClusterSpec) -> Platform | None:
-    """The platform that a cluster names, if it names one. Raises ScenarioError when it is of another device."""
+    """The platform that a cluster names, if any. Raises ScenarioError if its device differs."""
     if spec.platform is None:
         return None
-    found = platform(spec.platform)
-    if found.device != spec.device:
-        raise ScenarioError(f"cluster.platform: {spec.platform} is of {found.device}, cluster.device is {spec.device}")
-    return found
+    named = platform(spec.platform)
+    if named.device != spec.device:
+        raise ScenarioError(f"cluster.platform: {spec.platform} is of {named.device}, cluster.device is {spec.device}")
+    return named
 
 
 def with_l2_cache(
-    profile: DeviceProfile, found: Platform | None, dataset: str | None, counts: AccessCounts
+    profile: DeviceProfile, named: Platform | None, dataset: str | None, counts: AccessCounts
 ) -> DeviceProfile:
-    """The device on one workload: its sparse sums read from memory only the rows that its last cache does not hold.
+    """The device on one workload: its sparse sums read only the rows from memory that are not in its last-level cache.
 
-    Every gathered byte crosses the cache, a share 1 - h of them the memory as well:
-    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / cache_rate). So the share of the memory
-    bandwidth that all bytes together reach may be above 1. As it is where the cache is not known, or
-    holds no row.
+    Every gathered byte crosses the cache, and a share 1 - h of them the memory as well: seconds = bytes / memory
+    bandwidth * ((1 - h) / spmm_efficiency + 1 / cache_rate). So all bytes together may exceed the memory bandwidth. The
+    device is unchanged if its cache is unknown or too small for a row.
     """
     if profile.l2_cache is None or profile.cache_rate is None or np.min(profile.l2_cache.value) < TILE:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
     if counts.batches is not None:
         columns = float(counts.batches.levels[..., 0].mean())
-    gathering = profile.spmm_efficiency if found is None else found.spmm_efficiency
+    gathering = profile.spmm_efficiency if named is None else named.spmm_efficiency
     missed = 1.0 - cached_share(profile.l2_cache.value / TILE, max(columns, 1.0), degree_spread(dataset))
     share = 1.0 / (missed / gathering.value + 1.0 / profile.cache_rate.value)
     text = f"{1 - np.mean(missed):.0%} of the rows from the cache, the others at {gathering.reference}"
     return replace(profile, spmm_efficiency=Figure(share, gathering.source, text, gathering.date), spmm_curve=None)
 
 
-def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
-    """Share of the memory bandwidth at which a device reads entries in order, again for every column.
+def streaming_share(profile: DeviceProfile, named: Platform | None) -> float:
+    """The share of memory bandwidth for reading entries in order, once per column.
 
-    As fitted, else that of any stream.
+    As fitted, otherwise that of any stream.
     """
-    fitted = None if found is None else found.stream_efficiency
+    fitted = None if named is None else named.stream_efficiency
     return profile.elementwise_efficiency.value if fitted is None else fitted.value
 
 
 def cached_share(rows: Any, columns: float, spread: float) -> Any:
-    """Share of gathered rows that a cache of `rows` rows holds: those of the columns of highest degree.
+    """The share of gathered rows that hit a cache of `rows` rows, which holds the columns of highest degree.
 
-    Degrees are lognormal with the spread `spread` of their log: a share c of the columns, the highest, has the share
-    Phi(spread - z) of all entries, with z the normal quantile of 1 - c. An array of sizes (an assumed size, once for
-    each draw) gives an array of shares.
+    Degrees are lognormal with the spread `spread` of their log. The share c of the columns with the highest degrees has
+    the share Phi(spread - z) of all entries, with z the normal quantile of 1 - c. An array of sizes (one per draw)
+    gives an array of shares.
     """
     if isinstance(rows, np.ndarray):
         return np.array([cached_share(float(one), columns, spread) for one in rows])
@@ -86,47 +85,51 @@ def degree_spread(dataset: str | None) -> float:
     return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else DEGREE_SPREAD
 
 
-def staging_of(figures: Profiles, found: Platform | None) -> LinkSpec | None:
-    """What the host side of one worker moves, as fitted to a platform, else as the host has it; None where rows pass
-    from GPU to GPU, and on CPU cores."""
-    fitted = None if found is None else found.staging_bandwidth
+def staging_of(figures: Profiles, named: Platform | None) -> LinkSpec | None:
+    """The capacity of the host side of one worker: fitted to a platform, otherwise from the host.
+
+    None if rows pass from GPU to GPU, and on CPU cores.
+    """
+    fitted = None if named is None else named.staging_bandwidth
     if fitted is not None:
         return LinkSpec(fitted.value)
-    # A calibration fits what copies between a GPU and its host take, whatever limits them.
-    measured = found is not None or figures.calibration is not None
+    # A calibration fits the rate of copies between a GPU and its host, whatever its cause.
+    measured = named is not None or figures.calibration is not None
     staged = figures.kind == "gpu" and not figures.between.direct and not measured
     return LinkSpec(figures.host.staging_bandwidth.value) if staged else None
 
 
 def copies_within(pcie: LinkSpec, staging: LinkSpec | None) -> LinkSpec:
-    """The link between a GPU and its host: no faster, either way, than the host side takes bytes or gives them.
+    """The link between a GPU and its host, limited in each direction by the host side.
 
-    Assumption: copies go through pageable memory, which the same threads of the host read and write.
+    Assumption: copies use pageable memory, which the same threads of the host read and write.
     """
     return pcie if staging is None else replace(pcie, capacity=min(pcie.capacity, staging.capacity / 2))
 
 
 MESSAGE_PASSES: Final = 4
-"""Times that a message between two GPUs of a server, copied from the sender's buffer into a socket and from there into
-the receiver's, is read from memory or written to it."""
+"""How often a message between two GPUs of a server is read from or written to memory.
+
+It is copied from the sender's buffer to a socket and from there to the receiver's buffer.
+"""
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch by default."""
 
 
 def offered(profile: LinkProfile) -> LinkSpec:
-    """What the link offers to payload: its raw bandwidth times the share that payload reaches."""
+    """The link's capacity for payload: its raw bandwidth times the share that payload reaches."""
     return LinkSpec(
         profile.bandwidth.value * profile.efficiency.value,
         profile.latency_s.value,
-        # The call, the set-up and the completion of a copy are part of each one, whatever came before it.
+        # The call, set-up and completion are part of each copy, regardless of the previous one.
         profile.latency_s.value,
         profile.queue.value,
     )
 
 
 def paths_of(figures: Profiles) -> Paths:
-    """The paths of a machine. Raises ScenarioError for workers on CPU cores, which have none of them."""
+    """The paths of a machine. Raises ScenarioError for workers on CPU cores, which have none."""
     spec, between, on_cores = figures.spec, figures.between, figures.kind == "cpu"
     paths = Paths(
         nvlink=None if between.nvlink is None else offered(figures.nvlink),
@@ -165,12 +168,11 @@ def paths_of(figures: Profiles) -> Paths:
 
 
 def build_topology(figures: Profiles, paths: Paths, staging: LinkSpec | None) -> Cluster:
-    """The links of a machine with their capacities, copies no faster than `staging`, the host side of a worker.
+    """The links of a machine with their capacities; `staging`, the host side of a worker, limits copies.
 
-    Messages between GPUs of a server pass its memory `MESSAGE_PASSES` times; between workers on CPU cores they are one
-    copy by one thread.
-    A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
-    latency, with workers on CPU cores, or where the scenario says so (`cluster.sockets`), it is work for the cores.
+    Messages between GPUs of a server use its memory `MESSAGE_PASSES` times; between workers on CPU cores they are one
+    copy by one thread. A network message costs CPU time at both ends. With GPU workers that time is part of the
+    latency. With workers on CPU cores, or with `cluster.sockets`, it is work for the cores.
     """
     spec, host, network = figures.spec, figures.host, figures.network
     wire = network.latency_s.value if spec.latency is None else spec.latency

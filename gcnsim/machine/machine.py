@@ -1,4 +1,4 @@
-"""The machine of a question, resolved once: no other code reads the catalogue or a record again.
+"""The machine of a question, resolved once; no other code reads the catalogue or a record again.
 
 `payload_shares` gives the share of each link's raw bandwidth that is payload: background traffic is given on the wire,
 capacities in payload. Parts of a cluster that no schedule of a question would use are refused, because they would not
@@ -25,21 +25,21 @@ from gcnsim.scenario import DIRECT, LEAN, ClusterSpec
 
 
 def payload_shares(machine: Machine) -> dict[str, float]:
-    """By link, payload over the raw bandwidth that carries it; a link without framing is not named."""
+    """By link, payload over the raw bandwidth that carries it; links without framing are omitted."""
     cluster = machine.topology
     network = machine.network.efficiency.value
     shares = {"nic": network, "rack": network, "nvlink": link(NVLINK).efficiency.value}
-    found = {item.name: shares[item.kind] for item in cluster.links if item.kind in shares}
+    by_link = {item.name: shares[item.kind] for item in cluster.links if item.kind in shares}
     for item in cluster.links:
         if item.kind == "pcie":
-            found[item.name] = machine.copies_of(_rank(cluster, item)).efficiency.value
+            by_link[item.name] = machine.copies_of(_rank(cluster, item)).efficiency.value
         elif machine.kind == "cpu" and item.kind == "memory":
-            found[item.name] = link(HOST_MEMORY).efficiency.value
-    return found
+            by_link[item.name] = link(HOST_MEMORY).efficiency.value
+    return by_link
 
 
 def _rank(cluster: Cluster, copies: Link) -> Rank:
-    """A GPU behind a PCIe link: its own, or the first of the server whose switch it is."""
+    """The rank of a GPU behind a PCIe link: the link's GPU, or the first one of the server with that switch."""
     device = copies.target if copies.name.endswith(".down") else copies.source
     if device.startswith("gpu"):
         return int(device.removeprefix("gpu"))
@@ -47,7 +47,7 @@ def _rank(cluster: Cluster, copies: Link) -> Rank:
 
 
 def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
-    """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
+    """Raise ScenarioError for racks that contain all servers of each of `clusters`: nothing crosses their uplinks."""
     largest = max(clusters, key=lambda cluster: cluster.servers)
     held = largest.servers_per_rack
     if held is not None and held >= largest.servers:
@@ -59,7 +59,7 @@ def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
 
 
 def refuse_unused(spec: ClusterSpec, method: Method) -> None:
-    """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
+    """Raise ScenarioError for a path, a device or an order of transfers that the method's schedule does not use."""
     requested = {
         "devices": spec.devices is not None,
         "transfers": spec.transfers != "concurrent",
@@ -86,21 +86,24 @@ def _using(option: str) -> list[str]:
 
 
 SCHEDULE_ERROR: Final = 0.04
-"""90th percentile of the absolute errors with which the schedule of GPUs predicted the first draw of runs whose kernels
-are waits (docs/validation.md): 52 runs, those whose messages kept the cores busy left out. Later draws are judged with
-it."""
+"""90th percentile of the absolute errors of the GPU schedule on the first draw of emulated runs (docs/validation.md).
+
+52 runs, without those whose messages kept the cores busy. Later draws are validated with it.
+"""
 
 LAW_ERROR: Final = 0.15
-"""About the 90th percentile (15.8 % of 22) of the absolute errors of whole iterations on GPUs whose figures were fitted
-to them, those of attention and of more than `FAR_GPUS` left out (docs/reproduce.md): what laws leave out even where
-their figures are known."""
+"""About the 90th percentile (15.8 % of 22) of the absolute errors of whole iterations on GPUs with fitted figures.
+
+Attention and more than `FAR_GPUS` GPUs are excluded (docs/reproduce.md). It is the error of laws with known figures.
+"""
 
 FAR_LAW_ERROR: Final = 0.4
-"""Of attention, and of more than `FAR_GPUS` GPUs: two tables that others printed are predicted 29 and 38 %
-too fast, a third, of 192 GPUs, by far more."""
+"""For attention, and for more than `FAR_GPUS` GPUs: two published tables are predicted 29 and 38 % too fast, a third,
+of 192 GPUs, by far more.
+"""
 
 FAR_GPUS: Final = 24
-"""GPUs up to which laws have been seen to hold."""
+"""The most GPUs for which laws were validated."""
 
 
 MEASURED_LEFT_OUT: Final = 0.25
@@ -110,20 +113,20 @@ of 73 such runs 90 % were off by at most 20 % (docs/validation.md)."""
 
 @dataclass(frozen=True)
 class Machine(Profiles):
-    """Its devices, host and links with their figures, and what follows from them.
+    """The devices, host and links of a machine with their figures, and derived properties.
 
-    What only a schedule needs, the topology and the platform's figures, is resolved when it is first asked for, and
-    refused then: a question is told first what else is wrong with it.
+    The topology and the platform's figures are resolved (and refused) on first use: a question reports its other errors
+    first.
     """
 
     @cached_property
     def platform(self) -> Platform | None:
-        """The platform whose published runs figures are fitted to. Raises ScenarioError for one of another device."""
+        """The platform whose published runs the figures are fitted to. Raises ScenarioError if its device differs."""
         return platform_of(self.spec)
 
     @cached_property
     def topology(self) -> Cluster:
-        """Its links with their capacities. Raises ScenarioError for paths that its workers do not have."""
+        """Its links with their capacities. Raises ScenarioError for paths that its workers lack."""
         return build_topology(self, paths_of(self), staging_of(self, self.platform))
 
     @property
@@ -134,26 +137,26 @@ class Machine(Profiles):
 
     @cached_property
     def batch_topology(self) -> Cluster:
-        """The same for mini-batches: what their GPUs copy are features in pinned memory, not what peers send."""
+        """The same for mini-batches, whose GPUs copy features in pinned memory and not messages of peers."""
         fitted = self.platform is not None and self.platform.staging_bandwidth is not None
         return self.topology if fitted else build_topology(self, paths_of(self), None)
 
     @cached_property
     def capacities(self) -> tuple[Bytes, ...] | None:
-        """Bytes of memory of each worker's GPU, by rank; None of workers on CPU cores, which share their host's."""
+        """Bytes of memory of each worker's GPU, by rank; None for workers on CPU cores, which share their host's."""
         ranks = range(self.spec.gpus)
         return None if self.kind == "cpu" else tuple(self.device_of(rank).memory.value for rank in ranks)
 
     @property
     def rate_beside_copies(self) -> float:
-        """Share of its rate at which a GPU computes while transfers are under way: as asked, else as fitted, else 1."""
+        """The relative speed of a GPU during transfers: given, otherwise fitted, otherwise 1."""
         if self.spec.rate_beside_copies is not None:
             return self.spec.rate_beside_copies
         return 1.0 if self.platform is None else self.platform.rate_beside_copies.value
 
     @property
     def error(self) -> float:
-        """Half the width of the 90 % interval that calibration and platform left unexplained, relative."""
+        """Half the width of the 90 % interval of the residual error of calibration and platform, relative."""
         record = self.calibration
         residual = 0.0 if record is None or record.error is None else record.error
         return residual if self.platform is None else float(np.hypot(residual, self.platform.error.value))
@@ -175,15 +178,15 @@ class Machine(Profiles):
 
     @property
     def unexplained_s(self) -> Seconds:
-        """Time of an iteration that the platform's runs have and no figure gives."""
+        """Seconds of an iteration in the platform's runs that no figure explains."""
         return 0.0 if self.platform is None else self.platform.unexplained_s.value
 
 
 def resolve_machine(spec: ClusterSpec) -> Machine:
-    """The machine that `spec` describes, resolved again only where a file that it names has changed.
+    """The machine that `spec` describes; it is resolved again only if a file that it names has changed.
 
-    Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
-    GPUs, FileError for a file that cannot be used.
+    Raises ScenarioError for an unknown name, a calibration of another device or a CPU core among GPUs, FileError for an
+    unusable file.
     """
     files = (*(spec.devices or (spec.device,)), spec.host, *filter(None, [spec.platform]))
     records = (spec.calibration, spec.measured_compute)

@@ -1,6 +1,7 @@
-"""Rates above what a device, an instance or a link has: allowed, since one may ask for what there is not yet, but named
-with the mix-up that is likeliest: both directions added, all adapters added, bytes taken for bits. And devices that an
-instance is not sold with.
+"""Warnings about rates above those of a device, an instance or a link.
+
+Such rates are allowed for planned hardware, but each warning names the likeliest mistake: both directions added, all
+adapters added, bytes confused with bits. It also warns about devices that an instance is not sold with.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.units import format_bytes, format_gbps
 
 SLACK: Final = 1.02
-"""A rate may be rounded up by so much."""
+"""The share by which a rate may be rounded up."""
 
 ADAPTER: Final = 5e10
-"""Bytes/s per direction of the fastest adapter of the catalogue, InfiniBand NDR: 400 Gbit/s."""
+"""Bytes/s per direction of the fastest adapter in the catalogue, InfiniBand NDR: 400 Gbit/s."""
 
 NEAR: Final = 0.15
-"""So near to a whole ratio, that ratio explains a rate."""
+"""The tolerance within which a whole-number ratio explains a rate."""
 
 BITS: Final = 8.0
 
 COMMON: Final = (1.0, 10.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
-"""Rates of adapters, in Gbit/s: eight times one of them was written in bytes, likely."""
+"""Common rates of adapters, in Gbit/s: eight times one of them was probably meant in bytes."""
 
 
 def rate_warnings(scenarios: Sequence[Scenario]) -> Iterator[str]:
-    """A line for each rate of the scenarios that is above what there is, and for a device in another one's instance."""
+    """One line for each rate of the scenarios above the real one, and for a device in another one's instance."""
     for cluster in dict.fromkeys(scenario.cluster for scenario in scenarios):
         machine = resolve_machine(cluster)
         if machine.kind == "gpu":
@@ -41,7 +42,7 @@ def rate_warnings(scenarios: Sequence[Scenario]) -> Iterator[str]:
 
 
 def _other_device(machine: Machine) -> str | None:
-    """Of `cluster.host`; an instance whose devices are other ones than those asked for."""
+    """A warning about `cluster.host`: an instance with other devices than the requested ones."""
     host, gpu_names = machine.host, {item.name for item in machine.devices or (machine.device,)}
     if host.device is None or gpu_names == {host.device}:
         return None
@@ -50,7 +51,7 @@ def _other_device(machine: Machine) -> str | None:
 
 
 def _nvlink(machine: Machine) -> str | None:
-    """Of `cluster.nvlink`; the rate between GPUs of a server."""
+    """A warning about `cluster.nvlink`, the rate between GPUs of a server."""
     given = machine.spec.nvlink
     if not given:
         return None
@@ -70,7 +71,7 @@ def _nvlink(machine: Machine) -> str | None:
 
 
 def _network(machine: Machine) -> str | None:
-    """Of `cluster.bandwidth`; the network of a server, all its adapters together."""
+    """A warning about `cluster.bandwidth`, the network of a server with all its adapters."""
     rate = machine.spec.bandwidth
     has, what = _instance_network(machine) if machine.host.nic is not None else _adapters(machine)
     if rate <= SLACK * has:
@@ -79,7 +80,7 @@ def _network(machine: Machine) -> str | None:
 
 
 def _instance_network(machine: Machine) -> tuple[float, str]:
-    """What the network of an instance carries, also in words."""
+    """The network rate of an instance, also in words."""
     host = machine.host
     assert host.nic is not None
     cards = 1 if host.nics is None else round(host.nics.value)
@@ -88,7 +89,7 @@ def _instance_network(machine: Machine) -> tuple[float, str]:
 
 
 def _adapters(machine: Machine) -> tuple[float, str]:
-    """What the adapters of another server carry at most, also in words: servers of modules have one for each GPU."""
+    """The most that the adapters of another server carry, also in words: servers of modules have one per GPU."""
     spec = machine.spec
     named = spec.link != GENERIC_LINK
     rate, kind = (link(spec.link).bandwidth.value, spec.link) if named else (ADAPTER, "InfiniBand NDR")
@@ -99,7 +100,7 @@ def _adapters(machine: Machine) -> tuple[float, str]:
 
 
 def _network_why(machine: Machine, rate: float, has: float) -> str:
-    """The mix-ups that a bandwidth comes from, likely."""
+    """The probable mistakes behind a bandwidth."""
     servers, ratio, bits = machine.spec.servers, rate / has, rate * 8 / 1e9 / BITS
     if servers > 1 and machine.host.nic is not None and _is(ratio, servers):
         return f"the networks of all {servers} servers added?"
@@ -113,7 +114,7 @@ def _network_why(machine: Machine, rate: float, has: float) -> str:
 
 
 def _host_memory(machine: Machine) -> str | None:
-    """Of `cluster.host_memory`; what a server's memory moves."""
+    """A warning about `cluster.host_memory`, the memory bandwidth of a server."""
     rate, has = machine.spec.host_memory, machine.host.memory_bandwidth
     most = has.value if has.high is None else has.high
     if rate is None or rate <= SLACK * most:
@@ -125,7 +126,7 @@ def _host_memory(machine: Machine) -> str | None:
 
 
 def _figures(cluster: ClusterSpec) -> Iterator[str]:
-    """Of `cluster.figures`; rates of links and devices of the catalogue."""
+    """Warnings about `cluster.figures`: rates of links and devices of the catalogue."""
     for name, value in cluster.figures:
         profile, _, field = name.rpartition(".")
         if field not in ("bandwidth", "memory_bandwidth", "flops_fp32", "flops_fp16"):
@@ -148,7 +149,7 @@ def _is(ratio: float, times: float) -> bool:
 
 
 def _why(ratio: float) -> str:
-    """The mix-up that a rate so many times too high comes from, likely."""
+    """The probable mistake behind a rate that is too high by `ratio`."""
     if _is(ratio, 2):
         return "data sheets add both directions, and this is one"
     if _is(ratio, BITS) or _is(ratio, 2 * BITS):

@@ -43,7 +43,7 @@ Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 
 
 def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
-    """`profile` with the figures of a calibration in the place of its own."""
+    """`profile` with the figures of a calibration instead of the catalogue's."""
     figures: dict[str, Any] = {
         name: Figure(value.value, "fitted", value.reference, CALIBRATED) for name, value in fitted.items()
     }
@@ -65,7 +65,7 @@ def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
 
 
 def with_drawn(profile: Profile, drawn: Mapping[str, FloatArray]) -> Profile:
-    """`profile` with an array in the place of every figure of it in `drawn`: cost laws take both alike."""
+    """`profile` with an array for every figure in `drawn`; cost laws accept both."""
     found: dict[str, Any] = {}
     for name, values in drawn.items():
         owner, _, field = name.rpartition(".")
@@ -82,19 +82,19 @@ NVLINK: Final = "nvlink"
 """The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
 
 Stamp = tuple[int, int]
-"""Of a file; another when the file changes."""
+"""The stamp of a file; it changes when the file changes."""
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """What a question's machine consists of, each with the figures that hold for it.
+    """The parts of a question's machine, each with its figures.
 
-    spec: the question. device: of every worker, of the first server's where they differ. devices: by rank where servers
-    have devices of their own, else empty. network: the link between servers. copies: the link between the device and
-    its host. own_copies: the same by rank, where devices differ and the question names no link. host_memory: between
-    workers of a server. between: how bytes pass between GPUs. nvlink: the link between GPUs of a server, whether there
-    is one or not. calibration: the record that figures are of, where the question names one. measured: compute times
-    in the place of those of the cost laws, where it names a file of them.
+    spec: the question. device: of every worker, or of the first server if they differ. devices: by rank if servers have
+    different devices, otherwise empty. network: the link between servers. copies: the link between the device and its
+    host. own_copies: the same by rank, if devices differ and the question names no link. host_memory: between workers
+    of a server. between: the paths between GPUs. nvlink: the link between GPUs of a server, whether present or not.
+    calibration: the record of the figures, if the question names one. measured: compute times that replace those of the
+    cost laws, if it names a file of them.
     """
 
     spec: ClusterSpec
@@ -112,7 +112,7 @@ class Profiles:
 
     @property
     def kind(self) -> str:
-        """What its workers are: `gpu` or `cpu`."""
+        """The kind of its workers: `gpu` or `cpu`."""
         return self.device.kind
 
     def device_of(self, rank: Rank) -> DeviceProfile:
@@ -127,8 +127,8 @@ class Profiles:
 def find_profiles(spec: ClusterSpec) -> Profiles:
     """The figures of the machine that `spec` describes.
 
-    Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
-    GPUs, FileError for a file that cannot be used.
+    Raises ScenarioError for an unknown name, a calibration of another device or a CPU core among GPUs, FileError for an
+    unusable file.
     """
     chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
     copies = _to_host(chosen, servers)
@@ -204,7 +204,7 @@ def _measured_kernels(found: MeasuredCompute) -> CoreKernels:
 
 
 def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
-    """The link between a device and its host: its own, or that of the host's processors where that is slower."""
+    """The link between a device and its host: the device's link, or that of the host's processors if it is slower."""
     own = link(chosen.link)
     if servers.pcie is None or chosen.kind != "gpu":
         return own
@@ -244,7 +244,7 @@ def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, 
 
 
 def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
-    """The device of each rank where `spec` names them by server; the last one named is that of all further servers."""
+    """The device of each rank if `spec` names them by server; the last one applies to all further servers."""
     if spec.devices is None:
         return ()
     found = [with_given(device(name), spec) for name in spec.devices]
@@ -257,7 +257,7 @@ def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
 
 
 def calibration_of(path: str | None) -> Calibration | None:
-    """The calibration record that a scenario names, if it names one. Raises FileError."""
+    """The calibration record that a scenario names, if any. Raises FileError."""
     return None if path is None else _calibration(path, record_stamp(path))
 
 
@@ -267,7 +267,7 @@ def _calibration(path: str, stamp: Stamp) -> Calibration:
 
 
 def record_stamp(path: str | None) -> Stamp:
-    """Changes when the record at `path` does; a missing one is found out when it is read."""
+    """A stamp that changes with the record at `path`; a missing record is reported when it is read."""
     try:
         found = os.stat(path or "")
     except OSError:

@@ -1,4 +1,4 @@
-"""Published systems, one file each, and the registry that finds them."""
+"""Published systems, one file each, and their registry."""
 
 from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch, NeighbourBatches, SubgraphBatches
 from gcnsim.methods.method import (

@@ -49,7 +49,8 @@ class BnsGcn(BoundaryRows):
     name: ClassVar[str] = "bns-gcn"
     about: ClassVar[str] = "a random share of the boundary nodes, every iteration, waited for"
     overlaps: ClassVar[bool] = True
-    # The runtime sorts all entries into one pattern for each drawn graph, where it trains: nothing here counts that.
+    # For each sampled graph, the runtime sorts all entries into one matrix while it trains; the model does not count
+    # that.
     supports_pooling: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 
@@ -57,22 +58,24 @@ class BnsGcn(BoundaryRows):
     sample: str = knob(SAMPLE)
 
     def sampling(self) -> Sampling:
-        """Nodes, or edges in their place, at the rate; nothing at 1."""
+        """The sampling of nodes, or of as many edges, at the rate; none at 1."""
         return Sampling() if self.rate == 1.0 else Sampling(NODES, self.rate, self.sample)
 
     @property
     def sampler_devices(self) -> tuple[str, ...]:
-        """Edges are drawn by the GPU that sums them."""
+        """The GPU that aggregates edges samples them."""
         if self.sampling().whole:
             return ()
         return ("cpu", "gpu") if self.sample == WHOLE_NODES else ("gpu",)
 
     def samples(self, facts: Facts) -> bool:
-        """One worker has no boundary to draw from."""
+        """Whether it samples: a single worker has no boundary."""
         return self.rate < 1.0 and facts.cluster.gpus > 1
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Every inner edge, what crosses drawn before anything else. Raises ScenarioError for edges on CPU cores."""
+        """The schedule: every inner edge, with crossing ones sampled first. Raises ScenarioError for edges on CPU
+        cores.
+        """
         from gcnsim.methods.families.sampled_boundary import EdgesOnGpu, NodesOnCpu, NodesOnGpu
 
         nodes = self.sample == WHOLE_NODES
@@ -85,7 +88,7 @@ class BnsGcn(BoundaryRows):
         return NodesOnCpu(self, facts).write()
 
     def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
-        """All inner entries, and the drawn ones among the crossing entries."""
+        """All inner entries, and the sampled crossing entries."""
         if self.rate == 1.0:
             return self.held_at_most(counts, rank)
         return with_drawn_crossing(self.held_at_most(counts, rank, inner_whole=True), counts, rank)

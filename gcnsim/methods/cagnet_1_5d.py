@@ -26,10 +26,10 @@ class Cagnet15d(BlockBroadcast):
 
     @property
     def worker_multiple(self) -> int:
-        """Every block has all of its replicas."""
+        """The number of workers is a multiple of the replicas of a block."""
         return self.replication
 
     @property
     def replicas(self) -> int:
-        """As many as `replication` says."""
+        """The number of replicas, `replication`."""
         return self.replication

@@ -19,12 +19,12 @@ from gcnsim.methods.families.mini_batch import NeighbourBatches
 from gcnsim.methods.method import Placement
 
 EXAMPLES = Placement(on_gpu=True, threads=4, features=None)
-"""Of DGL's examples and of those who run them."""
+"""From DGL's examples and their common use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dgl(NeighbourBatches):
-    """One store in the memory of one server."""
+    """DGL's loader: one feature store in the memory of one server."""
 
     name: ClassVar[str] = "dgl"
     about: ClassVar[str] = "mini-batches drawn by the GPU from one store, loaded and trained in turn"

@@ -27,5 +27,5 @@ class GraphSage(NeighbourBatches):
 
     @property
     def loading(self) -> Loading:
-        """Draw, ask the owners, load, train: one after the other."""
+        """The loading steps in sequence: sample, request rows from their owners, load, train."""
         return Loading(draws_ahead=False, asks=True)

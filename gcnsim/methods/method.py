@@ -38,17 +38,18 @@ HOST: Final = "host"
 UVA: Final = "uva"
 ON_GPU: Final = "gpu"
 FEATURES: Final = (HOST, UVA, ON_GPU)
-"""Where input rows lie: in host memory, picked out by its cores; there too, read by the GPU (unified addressing); on
-every GPU."""
+"""The place of input rows: host memory, gathered by CPU cores; host memory, read by the GPU (unified addressing); or
+every GPU.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How one worker's batches come to its GPU.
+    """How one worker's batches reach its GPU.
 
-    on_gpu: the GPU draws them, from the graph in its memory where the rows lie there too, else from host memory by
-    unified addressing. threads: of the host, which draw batches ahead of training; 0: the trainer draws each before it
-    trains. features: one of FEATURES; None: on the GPU where graph and rows fit beside a batch, else UVA.
+    on_gpu: the GPU samples them, from the graph in its memory if the rows are there too, otherwise from host memory by
+    unified addressing. threads: host threads that sample batches ahead of training; 0: the trainer samples each before
+    it trains. features: one of FEATURES; None: on the GPU if graph, rows and a batch fit, otherwise UVA.
     """
 
     on_gpu: bool = False
@@ -57,33 +58,32 @@ class Placement:
 
     @property
     def ahead(self) -> bool:
-        """Whether the next batch is drawn while one is loaded and trained."""
+        """Whether the next batch is sampled while one is loaded and trained."""
         return not self.on_gpu and self.threads > 0
 
     @property
     def graph_on_gpu(self) -> bool:
-        """Whether the GPU holds the graph."""
+        """Whether the graph is in GPU memory."""
         return self.on_gpu and self.features == ON_GPU
 
 
 IN_TURN: Final = Placement(threads=0)
-"""The trainer's own process draws every batch before it trains, rows lie in host memory."""
+"""The trainer's process samples every batch before it trains; rows are in host memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The machine, the model and the sampled accesses of one run; what the method's knobs are is the method's to know.
+    """The machine, the model and the sampled accesses of one run, without the method's knobs.
 
-    counts: of the graphs drawn (one all-ones graph for methods that do not sample). norm: a LayerNorm stands before
-    each hidden activation. dropout: what of a layer's input is dropped, one of `gcnsim.workload.DROPOUTS`. seed: of how
-    much equal work varies. rate_beside_copies: share of its rate at which a GPU computes while transfers are under way.
-    payload: how boundary rows travel. devices: by rank, where GPUs are unequal; empty where all are `device`. serial: a
-    worker's messages of a direction follow one another. streaming: share of the memory bandwidth at which products of
-    whole blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph.
-    samples_on_gpu: the GPU draws it. placement: where mini-batches are drawn and their rows lie; None: as is usual with
-    the method, on the GPU what may be there. unrelated: the graphs do not follow one another: each stands for a run of
-    its like. released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread:
-    standard deviation of the logarithm of nodes' degrees, about.
+    counts: of the sampled graphs (one all-ones graph for methods that do not sample). norm: a LayerNorm precedes each
+    hidden activation. dropout: where a layer's input is dropped, one of `gcnsim.workload.DROPOUTS`. seed: of the
+    variation of equal work. rate_beside_copies: relative speed of a GPU during transfers. payload: number format of
+    boundary rows in messages. devices: by rank, if GPUs differ; otherwise empty. serial: a worker's messages of a
+    direction follow one another. streaming: share of the memory bandwidth for products of whole blocks.
+    sampler_threads: CPU threads that share the sampling of one worker's graph. samples_on_gpu: the GPU samples it.
+    placement: sampling device and place of rows of mini-batches; None for the method's default. unrelated: the graphs
+    are not consecutive; each represents a separate run. released: with the overhead of the published systems' code on
+    GPUs (`gcnsim.cost.released`). degree_spread: approximate standard deviation of the logarithm of node degrees.
     """
 
     cluster: Cluster
@@ -107,11 +107,11 @@ class Facts:
     degree_spread: float = DEGREE_SPREAD
 
     def ahead(self, graphs: IntArray, tau: Iteration) -> IntArray:
-        """At each iteration t what graph t + tau has, int64[T, ...]."""
+        """For each iteration t the values of graph t + tau, int64[T, ...]."""
         return graphs if self.unrelated else np.roll(graphs, -tau, axis=0)
 
     def earlier(self, graphs: IntArray, tau: Iteration) -> IntArray:
-        """At each iteration t what graph t - tau has, int64[T, ...]."""
+        """For each iteration t the values of graph t - tau, int64[T, ...]."""
         return graphs if self.unrelated else np.roll(graphs, tau, axis=0)
 
     def device_of(self, rank: Rank) -> DeviceProfile:
@@ -162,7 +162,7 @@ class Sampling:
 
 
 OVERLAP: Final = "overlap"
-"""The one field of every method that is not a knob."""
+"""The field of every method that is not a knob."""
 
 NO_OVERLAP: Final = "none"
 CENTRAL: Final = "central"
@@ -171,7 +171,7 @@ SHARED_KNOBS: Final = ("tau", "epsilon", "cache", "rate")
 """Knobs for which every method has a value; it is fixed in methods without the knob."""
 
 RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-"""Sampling rates that successive steps go through."""
+"""The sampling rates of successive steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Method(ABC):
                 f"for its transfers, so it is none; allowed with {allowed} at tau 0"
             )
 
-    # What the method is, where it has no knob for it.
+    # Defaults for methods without the knob.
 
     @property
     def tau(self) -> int:
@@ -272,7 +272,7 @@ class Method(ABC):
         """The devices that can draw samples for a GPU worker: `cpu`, `gpu`; empty without sampling."""
         return () if self.sampling().whole else ("cpu", "gpu")
 
-    # What its iteration is.
+    # The iteration.
 
     @abstractmethod
     def schedule(self, facts: Facts) -> Schedule:
@@ -287,7 +287,7 @@ class Method(ABC):
         """The memory of each worker's GPU by component, in bytes; None if there is no formula for it."""
         return None
 
-    # What a question may try.
+    # Settings that a question may try.
 
     def canonical(self) -> Method:
         """The simplest method with the same schedule, so that equal settings are simulated once."""
@@ -306,11 +306,11 @@ class Method(ABC):
         """One further step of each knob that changes the iteration time."""
         yield from ()
 
-    # Its knobs.
+    # The knobs.
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for rows of its own iteration, so that local rows could be summed meanwhile."""
+        """Whether it waits for rows of the same iteration, so that local rows could be aggregated meanwhile."""
         return self.overlaps and not self.tau
 
     def overlapping(self, overlap: str) -> Self:

@@ -27,12 +27,12 @@ from gcnsim.methods.method import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
 
 SCRIPTS = Placement(threads=16)
-"""Of its scripts: `--num-workers 16` threads of DGL's sampler."""
+"""From its scripts: `--num-workers 16` threads of DGL's sampler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaGraph(NeighbourBatches):
-    """Batches of a part that holds its neighbourhoods, loaded ahead, with a static cache."""
+    """Batches of a part that contains its neighbourhoods, loaded ahead, with a static cache."""
 
     name: ClassVar[str] = "pagraph"
     about: ClassVar[str] = (
@@ -56,7 +56,7 @@ class PaGraph(NeighbourBatches):
         return Loading(ahead=self.queue)
 
     def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
-        """With `preprocess`, the first layer draws nothing: a batch loads the rows that it makes.
+        """The sampling plan. With `preprocess`, the first layer samples nothing: a batch loads its precomputed rows.
 
         Raises ScenarioError for a first layer that pools.
         """

@@ -47,17 +47,19 @@ class PscGcn(BoundaryRows):
 
     @property
     def weighted(self) -> bool:
-        """With the variance-reduced sampler."""
+        """Whether the variance-reduced sampler is used."""
         return self.sampler == "vr"
 
     def sampling(self) -> Sampling:
-        """Edges at rate epsilon; nothing at 1."""
+        """The sampling of edges at rate epsilon; none at 1."""
         if self.epsilon == 1.0:
             return Sampling()
         return Sampling(self.sampler, self.epsilon, norms=self.norms)
 
     def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
-        """Graphs of 2 tau + 1 iterations; without sampling one, with a crossing block of its own for the cache."""
+        """The stored graphs of 2 tau + 1 iterations; without sampling one, with a separate crossing block for the
+        cache.
+        """
         held = self.held_at_most(counts, rank)
         if self.epsilon == 1.0:
             return replace(held, graphs=1, kept_crossing=held.crossing)
@@ -73,7 +75,7 @@ class PscGcn(BoundaryRows):
 
     @classmethod
     def as_this_method(cls, method: Method) -> Self | None:
-        """Its own, full-graph training and PipeGCN."""
+        """Instances of this class, full-graph training and PipeGCN."""
         if isinstance(method, cls):
             return method
         if type(method) not in (FullGraph, PipeGcn):
@@ -86,7 +88,7 @@ class PscGcn(BoundaryRows):
             yield self.with_knobs(tau=tau, epsilon=rate, cache=CacheSize(fraction=cache))
 
     def steps(self) -> Iterator[KnobStep]:
-        """One iteration staler, the next lower rate, the next larger cache."""
+        """One more iteration of staleness, the next lower rate, the next larger cache."""
         if self.tau < (TAU.high or inf):
             yield KnobStep("tau", self.tau, self.tau + 1, self.with_knobs(tau=self.tau + 1))
         lower = [step for step in RATE_STEPS if step < self.epsilon]

@@ -1,8 +1,8 @@
-"""The registry: a line a method, and methods that other packages install.
+"""The registry: one line per method, and methods that other packages install.
 
 A package offers a method through the entry point group `gcnsim.methods`: `my-method = my_package:MyMethod`, a subclass
-of `gcnsim.methods.Method` (docs/new_method.md). Built-in names win. One that cannot be used is refused when it is asked
-for by name, and named by `gcnsim doctor`; all others answer.
+of `gcnsim.methods.Method` (docs/new_method.md). Built-in names take precedence. An unusable method is refused if it is
+requested by name, and `gcnsim doctor` lists it; all others work.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 DEFAULT: Final = "psc-gcn"
-"""The method of a scenario that names none."""
+"""The method of a scenario without a method name."""
 
 BASELINE: Final = "full-graph"
-"""What others are compared with."""
+"""The baseline of comparisons."""
 
 COMPARED: Final = (BASELINE, "pipegcn", "bns-gcn", DEFAULT)
-"""The methods that a question is asked of when it names none."""
+"""The methods of a question without method names."""
 
 
 @cache
@@ -62,7 +62,7 @@ def built_in() -> Mapping[str, type[Method]]:
 
 
 def _imported(name: str) -> type[Method]:
-    """One of them; its file is read only when it is asked for, which a cold start notices."""
+    """Import one of them on first use, to keep the start fast."""
     module, _, kind = _BUILT_IN[name].partition(":")
     found: type[Method] = getattr(import_module(f"gcnsim.methods.{module}"), kind)
     return found
@@ -70,7 +70,7 @@ def _imported(name: str) -> type[Method]:
 
 @cache
 def every_method() -> Mapping[str, type[Method]]:
-    """All methods by name: those of this package, then those of others that can be loaded, by name."""
+    """All methods by name: built-in ones, then usable ones of other packages in alphabetical order."""
     return MappingProxyType({**built_in(), **_others()})
 
 
@@ -86,7 +86,7 @@ def broken_methods() -> Mapping[str, str]:
 
 @cache
 def _offered() -> Mapping[str, type[Method] | str]:
-    """What other packages offer by name: a method, or why it is none."""
+    """The methods that other packages offer, by name: the method, or why it is unusable."""
     found: dict[str, type[Method] | str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name not in _BUILT_IN:
@@ -97,7 +97,7 @@ def _offered() -> Mapping[str, type[Method] | str]:
 
 
 def _load(entry: EntryPoint) -> type[Method] | str:
-    """The method of another package, or why it is none."""
+    """The method of another package, or why it is unusable."""
     try:
         kind = entry.load()
         if not (isinstance(kind, type) and issubclass(kind, Method)):
@@ -131,10 +131,10 @@ def method_type(name: str, path: str = "method.name") -> type[Method]:
 
 
 def create_method(name: str, **knobs: Any) -> Method:
-    """The method `name` with the knobs in `knobs`, the others at their defaults.
+    """The method `name` with the given knobs and defaults for the others.
 
-    A knob that it lacks may be given at the value where it stands (`create_method("pipegcn", tau=1)`). Raises
-    ScenarioError for an unknown method, a knob it lacks, or a bad value.
+    A knob that it lacks may be given at its fixed value (`create_method("pipegcn", tau=1)`). Raises ScenarioError for
+    an unknown method, an unknown knob, or a bad value.
     """
     kind = method_type(name)
     lacking = {knob: value for knob, value in knobs.items() if knob != OVERLAP and not kind.has(knob)}
@@ -154,18 +154,18 @@ def has_knob(name: str, knob: str) -> bool:
 
 
 def is_method(name: str) -> bool:
-    """Whether there is a method of this name, however it is spelled."""
+    """Whether there is a method of this name, in any spelling."""
     return name in _BUILT_IN or known_name(name, every_method()) is not None
 
 
 def named(which: Callable[[type[Method]], bool]) -> list[str]:
-    """Names of the methods for which `which` holds, in the registry's order."""
+    """Names of the methods for which `which` is true, in the registry's order."""
     return [name for name, kind in every_method().items() if which(kind)]
 
 
 @cache
 def all_knobs() -> Mapping[str, Knob]:
-    """Every knob of any method by name, as the first that has it declares it: the common ones first."""
+    """Every knob of any method by name, as the first method with it declares it: the common ones first."""
     found = dict(KNOBS)
     for kind in every_method().values():
         for knob in kind.knobs():
@@ -174,7 +174,7 @@ def all_knobs() -> Mapping[str, Knob]:
 
 
 def _methods_with(knob: str, requested: type[Method]) -> str:
-    """Which methods have `knob`, and which knobs the method has that was asked for."""
+    """The methods with `knob`, and the requested knobs that a method has."""
     own, having = ", ".join(item.name for item in requested.knobs()) or "none", named(lambda kind: kind.has(knob))
     return (
         f"{'methods with it: ' + ', '.join(having) if having else 'no method has it'}; knobs of {requested.name}: {own}"

@@ -45,14 +45,14 @@ class Roc(Method):
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """Per worker the largest layer's piece; None with attention."""
+        """The memory of each worker: the largest step of a layer; None with attention."""
         if any(shape.heads for shape in shapes):
             return None
         inner, rows, entries = _part(counts)
         return tuple(swapped_memory(shapes, *one) for one in zip(inner, rows, entries, strict=True))
 
     def host_bytes(self, counts: AccessCounts, shapes: tuple[LayerShape, ...], per_server: int) -> Bytes:
-        """Bytes of the fullest server's memory that hold what is swapped."""
+        """Bytes of swapped data in the fullest server's memory."""
         inner, _, entries = _part(counts)
         parts = [swapped_host_bytes(shapes, *one) for one in zip(inner, entries, strict=True)]
         return max(sum(parts[first : first + per_server]) for first in range(0, len(parts), per_server))

@@ -61,7 +61,7 @@ class Sancus(BlockBroadcast):
 
     @property
     def block_rule(self) -> BlockRule:
-        """As its knobs say."""
+        """The rule set by its knobs."""
         return BlockRule(
             test=self.stale_test,
             threshold=self.threshold,
@@ -72,5 +72,5 @@ class Sancus(BlockBroadcast):
         )
 
     def sent(self, facts: Facts) -> FloatArray | None:
-        """The blocks of one cycle of flags."""
+        """The blocks sent in one cycle of flags."""
         return sent_blocks(self.block_rule, len(facts.shapes), facts.cluster.gpus, facts.seed)

@@ -1,4 +1,4 @@
-"""Partitions: who owns each node, what each worker holds, and what crosses between workers."""
+"""Partitions: the owner of each node, the share of each worker, and the data that cross between workers."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Assigns owners to nodes: METIS, balanced random, contiguous blocks, or PaGraph's partition.
+"""Assign owners to nodes: METIS, balanced random, contiguous blocks, or PaGraph's partition.
 
-METIS (k-way or recursive bisection) is called through pymetis' zero-copy arrays. pymetis does not pass on several
-balanced weights per node, so the C function is then called directly. It is that of the library shipped with pymetis,
+METIS (k-way or recursive bisection) is called through pymetis' zero-copy arrays. pymetis does not support several
+balanced weights per node, so the C function is then called directly. It is that of the library bundled with pymetis,
 declared as in `metis.h`, with the options that pymetis made. With one weight the owners equal those of pymetis, which a
 test checks.
 
-PaGraph assigns training nodes one by one, each to the part that holds most of its neighbourhood. Every part keeps
-copies of all nodes within L hops of its training nodes, so that no batch asks another part. Source: PaGraph, section on
-partitioning, after linear deterministic greedy (LDG). Readings, as in its released code: overlap and size of a part
-count one more, so that empty parts have a score. Ties go to the part with fewer training nodes. The time is
-proportional to the size of all neighbourhoods together.
+PaGraph assigns training nodes one by one, each to the part that contains most of its neighbourhood. Every part keeps
+copies of all nodes within L hops of its training nodes, so that no batch needs another part. Source: PaGraph, section
+on partitioning, after linear deterministic greedy (LDG). As in its released code, overlap and size of a part count one
+more, so that empty parts have a score. Ties go to the part with fewer training nodes. The time is proportional to the
+total size of all neighbourhoods.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 RECURSIVE: Final = "recursive"
 KWAY: Final = "kway"
 ALGORITHMS: Final = (KWAY, RECURSIVE)
-"""All parts at once, or by bisecting, and bisecting the halves."""
+"""K-way partitioning, or recursive bisection."""
 
 NODES: Final = "nodes"
 EDGES: Final = "edges"
 TRAINING_NODES: Final = "training-nodes"
 BALANCES: Final = (NODES, EDGES, TRAINING_NODES)
-"""What parts have about equally many of: nodes; stored entries, which a worker's work goes by; nodes and also training
-nodes, which the epoch of a system goes by whose workers train nodes of their own (DistDGL)."""
+"""The balanced quantity of the parts: nodes; stored entries, which determine a worker's work; or nodes and also
+training nodes, which determine an epoch if workers train the nodes of their part (DistDGL).
+"""
 
 METHODS = ("metis", "random", "block")
 OBJECTIVES = ("vol", "cut")
@@ -97,7 +98,7 @@ def partition_graph(
 
 
 def metis_label(objective: str, algorithm: str, imbalance: float | None, balance: str) -> str:
-    """How METIS partitioned, in a word: the objective, and further options."""
+    """METIS' settings in a word: the objective, and further options."""
     words = ["metis", objective]
     words += [algorithm] * (algorithm != KWAY)
     words += [] if imbalance is None else [f"{100 * imbalance:g}%"]
@@ -115,7 +116,7 @@ def _dealt(graph: Graph, parts: int, method: str, seed: int) -> Int32Array:
 
 
 def _without_empty(owner: Int32Array, parts: int) -> Int32Array:
-    """`owner` where each empty part, in rank order, got the last node of the largest part (lowest rank on ties)."""
+    """`owner`, with the last node of the largest part (lowest rank on ties) given to each empty part, in rank order."""
     counts = np.bincount(owner, minlength=parts)
     for empty in np.flatnonzero(counts == 0):
         donor = int(counts.argmax())
@@ -126,7 +127,7 @@ def _without_empty(owner: Int32Array, parts: int) -> Int32Array:
 
 
 PER_MILLE: Final = 1000
-"""METIS takes the imbalance allowed, `ufactor`, in thousandths; its own is 30 (k-way) or 1 (recursive)."""
+"""METIS takes the allowed imbalance, `ufactor`, in thousandths; its default is 30 (k-way) or 1 (recursive)."""
 
 
 def metis_owners(
@@ -164,10 +165,10 @@ def metis_owners(
     options = pymetis.Options(objtype=goal, seed=seed % 2**31)
     if imbalance is not None:
         options.ufactor = max(1, round(imbalance * PER_MILLE))
-    # A node without edges weighs as much as one with one: METIS wants weights above 0 somewhere.
+    # A node without edges weighs as much as one with one edge, because METIS needs some weights above 0.
     weights = np.maximum(graph.degrees, 1).astype(kind) if balance == EDGES else None
-    # METIS catches SIGTERM for its own errors and jumps out of its handler: the signal would stay blocked, here and in
-    # every process begun later, and whoever waits for these to end would wait for ever.
+    # METIS catches SIGTERM for its errors and jumps out of its handler. The signal would stay blocked, here and in
+    # every later process, and nothing could end these.
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         if balance == TRAINING_NODES and parts > 1:
@@ -212,7 +213,7 @@ def balanced_owners(
     kind = indptr.dtype
     nodes, columns = weights.shape
     value, owner = np.zeros(1, kind), np.zeros(nodes, kind)
-    # Arrays are named so that they live as long as the call. None: METIS' own sizes, shares and tolerances.
+    # Arrays have names so that they live as long as the call. None: METIS' default sizes, shares and tolerances.
     numbers = [np.array([number], kind) for number in (nodes, columns, parts)]
     rows, columns_of, flat = (np.ascontiguousarray(array, kind) for array in (indptr, indices, weights))
     options_array = np.array(chosen, kind)
@@ -231,22 +232,22 @@ def _address(array: AnyArray) -> ctypes.c_void_p:
 
 
 BLOCK = 128
-"""Training nodes whose neighbourhoods are found together."""
+"""Training nodes whose neighbourhoods are computed together."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingParts:
-    """Per part: its training nodes, int64, in the order they came; whether it holds a node, bool[N]."""
+    """Per part: its training nodes, int64, in the order of assignment; whether it contains each node, bool[N]."""
 
     training: tuple[IntArray, ...]
     holds: tuple[BoolArray, ...]
 
 
 def training_parts(graph: Graph, train: IntArray, parts: int, hops: int) -> TrainingParts:
-    """Deal the training nodes `train` (distinct, in this order) to `parts` parts; hops: layers of the model.
+    """Assign the training nodes `train` (distinct, in this order) to `parts` parts; hops: layers of the model.
 
-    Score of a part with training nodes TV and nodes PV for a node with neighbourhood IN (PaGraph, eq. 1):
-    |TV and IN| (mean |TV| - |TV|) / |PV|.
+    Score of a part with training nodes TV and nodes PV for a node with neighbourhood IN (PaGraph, eq. 1): |TV and IN|
+    (mean |TV| - |TV|) / |PV|.
     """
     part_of = np.full(graph.nodes, -1, np.int64)
     holds = np.zeros((parts, graph.nodes), np.bool_)
@@ -267,7 +268,7 @@ def training_parts(graph: Graph, train: IntArray, parts: int, hops: int) -> Trai
 
 
 def _neighbourhoods(graph: Graph, train: IntArray, hops: int) -> Any:
-    """Each training node with the nodes within `hops` hops of it, itself included."""
+    """Each training node with the nodes within `hops` hops of it, including itself."""
     from scipy.sparse import csr_array, identity
 
     shape = (graph.nodes, graph.nodes)

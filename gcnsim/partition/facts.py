@@ -44,11 +44,11 @@ class PartitionFacts:
     balance: float
     """Inner nodes of the largest part over the mean: 1 when all are equal."""
     entry_balance: float
-    """The same of the stored entries of the parts' rows, which a worker's aggregation goes by."""
+    """The same for the stored entries of the parts' rows, which determine a worker's aggregation."""
     boundary_per_inner: float
     """Sum of |B_n| over sum of |I_n|."""
     replication: float
-    """Copies held per node, the owner's included: (sum of |I_n| + |B_n|) / N."""
+    """Copies per node, including the owner's: (sum of |I_n| + |B_n|) / N."""
     cut_entries: int
     """Stored entries whose ends have different owners: twice the edges cut."""
     communication_volume: int
@@ -76,7 +76,7 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
 
 
 def spread_of(counts: Sequence[int]) -> Spread:
-    """Mean, least and most of one count a part."""
+    """Mean, least and most of one count per part."""
     return Spread(sum(counts) / len(counts), min(counts), max(counts))
 
 
@@ -84,9 +84,9 @@ ROLES: Final = ("training", "validation", "test")
 
 
 def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Mapping[str, Spread]:
-    """Nodes of each role over the parts, by name: of `masks`, bool[N] in the order of `ROLES`.
+    """Nodes of each role per part, by name: of `masks`, bool[N] in the order of `ROLES`.
 
-    A role that no node has is left out; None: unknown.
+    A role without nodes is left out; None: unknown.
     """
     return {
         role: spread_of(np.bincount(owners.owner[mask], minlength=owners.parts).tolist())
@@ -96,7 +96,7 @@ def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Map
 
 
 def partition_warnings(parts: Sequence[Part]) -> tuple[str, ...]:
-    """A line where `parts` are degenerate: some without edges, or most edges in one.
+    """A warning if `parts` are degenerate: some without edges, or most edges in one.
 
     Most: more than halfway from an even share to all of them.
     """
@@ -118,21 +118,21 @@ FILE: Final = Path(__file__).resolve().parent.parent / "data" / "partition_sprea
 FIGURES: Final = ("boundary_mean", "boundary_largest", "cross_entries", "entries_largest")
 
 ALIKE: Final = {"reddit-train": "reddit", "yelp-train": "yelp"}
-"""Datasets that are a part of a measured one."""
+"""Datasets that are a subset of a measured one."""
 
 TWO_DRAWS: Final = sqrt(2.0)
-"""Of the ratio of two partitions, the one that is known and another, over the spread of either."""
+"""The spread of the ratio of two partitions (the known one and another), relative to the spread of either."""
 
 QUANTILE: Final = NormalDist().inv_cdf(0.95)
-"""A 90 % interval reaches so many standard deviations to either side."""
+"""Standard deviations from the mean to either end of a 90 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeedVariation:
-    """Standard deviations, over the seeds of METIS, of the logarithm of what a partition has.
+    """Standard deviations, over the seeds of METIS, of the logarithms of a partition's counts.
 
-    boundary_mean, boundary_largest: boundary nodes of the mean and of the largest worker. cross_entries: entries that
-    cross. entries_largest: entries of the largest worker. source: what was measured, in words.
+    boundary_mean, boundary_largest: boundary nodes of the mean and of the largest worker. cross_entries: crossing
+    entries. entries_largest: entries of the largest worker. source: what was measured, in words.
     """
 
     boundary_mean: float
@@ -148,9 +148,9 @@ class SeedVariation:
 
 
 def partition_scatter(dataset: str, parts: int) -> SeedVariation:
-    """The scatter of partitions of `dataset` into `parts`: of each figure the largest of its measures.
+    """The variation of partitions of `dataset` into `parts`: for each count, the largest of its measures.
 
-    Of a dataset that was not measured, the largest of those that were.
+    For an unmeasured dataset, the largest of the measured ones.
     """
     known = _known()
     own = ALIKE.get(dataset, dataset)

@@ -1,11 +1,11 @@
-"""Partitions that others made: an array of owners, METIS's text, a partition folder of DGL; and ours, by one reader.
+"""Read partitions made elsewhere (an array of owners, METIS text, a DGL partition folder) and gcnsim's partition files.
 
-What simulates and what trains ask here, so that both take the same files.
+Simulator and runtime both use this module, so they accept the same files.
 
-The JSON in a folder of `dgl.distributed.partition_graph` or of DGL's distributed partitioning gives the owners in one
-of two ways. Older (nodes keep their numbers): `node_map` names a `.npy` of owners. Newer: DGL numbers the nodes anew,
-part after part, and `node_map` gives the range of each part; `partN/orig_nids.dgl`, where DGL's distributed
-partitioning wrote it, gives the number that each node had before.
+The JSON of `dgl.distributed.partition_graph` or of DGL's distributed partitioning gives the owners in one of two ways.
+Older files keep node numbers, and `node_map` names a `.npy` of owners. In newer files DGL renumbers the nodes, part
+after part, and `node_map` gives the range of each part. `partN/orig_nids.dgl`, if DGL's distributed partitioning wrote
+it, gives each node's earlier number.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ KNOWN: Final = (
     "a file of gcnsim graph partition --out, an array of owners (.npy), METIS's text (a number a line), "
     "or a partition folder of DGL"
 )
-"""What is read, in words."""
+"""The supported formats, in words."""
 
 
 def open_partition(path: str | Path, graph: Graph) -> Partitioning:
-    """The partition of `graph` at `path`, in any readable format.
+    """The partition of `graph` at `path`, in any supported format.
 
-    Read are: a file of `write_partition`; a `.npy` of integers[N], the part of each node; a text of one number a line,
-    as METIS writes `graph.part.N`; a folder of `dgl.distributed.partition_graph`, or its JSON. Raises FileError when it
-    is missing, damaged or of another kind, made for another graph, or its parts are not 0 to P - 1, each with a node.
+    Formats: a file of `write_partition`; a `.npy` of integers[N], the part of each node; text with one number per line,
+    as METIS writes `graph.part.N`; a folder of `dgl.distributed.partition_graph`, or its JSON. Raises FileError if it
+    is missing, damaged, of another kind, or made for another graph, or if its parts are not 0 to P - 1 with at least
+    one node each.
     """
     source = Path(path)
     if source.is_dir() or is_dgl_config(source):
@@ -65,10 +66,10 @@ def open_partition(path: str | Path, graph: Graph) -> Partitioning:
 
 
 def owners_of(path: str | Path, owner: AnyArray, graph: Graph, note: str = "") -> Partitioning:
-    """The partition that the array `owner` gives, the part of each node; `path` is where it stood, for messages.
+    """The partition in the array `owner` (the part of each node); `path` is its source, for messages.
 
-    A column [N, 1] or a table of one row is taken as a row, whole floats as integers; a mask of truth values is no
-    partition. note: what its reader assumed. Raises FileError as `open_partition`.
+    A column [N, 1] or a table of one row is treated as a row, and whole floats as integers; a boolean mask is refused.
+    note: an assumption of its reader. Raises FileError as in `open_partition`.
     """
     row = owner.reshape(-1) if owner.ndim == 2 and 1 in owner.shape else owner
     if row.dtype.kind not in "iuf" or row.ndim != 1:
@@ -95,7 +96,7 @@ def owners_of(path: str | Path, owner: AnyArray, graph: Graph, note: str = "") -
 
 
 def _numbers(source: Path) -> AnyArray:
-    """A number a line, int64; comments, and empty lines at the end, are passed over."""
+    """One number per line, int64; comments, and empty lines at the end, are skipped."""
     data = file_text(source).replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip()
     if not data:
         raise FileError(f"{source}: is empty; the number of its part is needed for each node, one a line")
@@ -114,7 +115,7 @@ def _numbers(source: Path) -> AnyArray:
 
 ORIGINAL: Final = "orig_nids.dgl"
 _MOST_BYTES: Final = 2**24
-"""Of a JSON that is looked at: DGL's are a few kB."""
+"""The largest JSON that is read; DGL's have a few kB."""
 
 _WRITE: Final = (
     "nodes = dgl.distributed.partition_graph(..., return_mapping=True)[0]; "
@@ -130,8 +131,8 @@ def is_dgl_config(path: Path) -> bool:
 def dgl_owners(path: Path, graph: Graph) -> tuple[AnyArray, str]:
     """The part of each node, integers[N], and the assumption behind it, if any.
 
-    path: the folder, or its JSON. Raises FileError when it is no such folder, its JSON contradicts itself, or it does
-    not say which node of `graph` is in which part.
+    path: the folder, or its JSON. Raises FileError if it is not such a folder, if its JSON contradicts itself, or if it
+    does not give the part of each node of `graph`.
     """
     config, document = (path, _document(path)) if path.is_file() else _config_in(path)
     parts = document.get("num_parts")
@@ -174,20 +175,22 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _beside(config: Path, name: str) -> Path:
-    """The file that the JSON names; DGL writes the path from where it ran, so its last part is tried too."""
+    """The file that the JSON names; DGL writes paths relative to its working folder, so the last component is tried
+    too.
+    """
     named = Path(name)
     tried = [config.parent / named.name]
     if not named.is_absolute() and ".." not in named.parts:
         tried.insert(0, config.parent / named)
     for path in tried:
-        # Not Path.is_file, which raises for a name that no file can have.
+        # Path.is_file raises for an impossible file name, so it is not used.
         if os.path.isfile(path):
             return path
     raise FileError(f"{config}: node_map is {name!r}, which is not there; it is looked for in {config.parent}")
 
 
 def _ranges(config: Path, value: object, parts: int) -> tuple[str | None, list[int]]:
-    """The one node type, and the end of each part's range; the ranges must follow one another."""
+    """The single node type, and the end of each part's range; the ranges must be consecutive."""
     if isinstance(value, Mapping):
         several = [str(name) for name, ranges in value.items() if ranges]
         if len(several) != 1:
@@ -209,7 +212,7 @@ def _ranges(config: Path, value: object, parts: int) -> tuple[str | None, list[i
 
 
 def _original(config: Path, document: Mapping[str, Any], kind: str | None, sizes: IntArray) -> IntArray | None:
-    """The number that each node had before DGL numbered it anew, int64[N]; None where no part says it."""
+    """Each node's number before DGL renumbered it, int64[N]; None if no part has it."""
     paths = [_part_folder(config, document, part) / ORIGINAL for part in range(sizes.size)]
     there = [path for path in paths if os.path.isfile(path)]
     if not there:
@@ -234,7 +237,7 @@ def _original(config: Path, document: Mapping[str, Any], kind: str | None, sizes
 
 
 def _part_folder(config: Path, document: Mapping[str, Any], part: int) -> Path:
-    """Where the files of a part are: `partN/` beside the JSON, or the folder of the file that the JSON names."""
+    """The folder with the files of a part: `partN/` next to the JSON, or the folder of the file that the JSON names."""
     files = document.get(f"part-{part}")
     name = files.get("part_graph") if isinstance(files, Mapping) else None
     if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts:
@@ -243,7 +246,7 @@ def _part_folder(config: Path, document: Mapping[str, Any], part: int) -> Path:
 
 
 def _checked(config: Path, document: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int) -> str:
-    """What is assumed of owners by DGL's own numbers. Raises FileError where `graph` is surely numbered otherwise."""
+    """The assumption about owners by DGL's numbers. Raises FileError if `graph` certainly has another numbering."""
     counted = _edges_owned(document, graph, owner, parts)
     if counted is None:
         return (
@@ -271,7 +274,7 @@ def _recipe(owner: IntArray, parts: int) -> str:
 def _edges_owned(
     document: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int
 ) -> tuple[Sequence[int], Sequence[int]] | None:
-    """Edges owned by each part by the JSON, and as `graph` has them; None where the two cannot be compared.
+    """Edges owned by each part in the JSON, and in `graph`; None if the two are not comparable.
 
     An edge is owned by the part of its destination, and DGL stores both directions, with or without self-loops.
     """
@@ -306,8 +309,8 @@ def write_partition(path: str | Path, partitioning: Partitioning) -> str:
 def read_partition(path: str | Path, graph: Graph | None = None) -> Partitioning:
     """The partition in the file at `path`.
 
-    Raises FileError when it is missing, altered or no partition file, its owners are out of range or leave a part
-    empty, and, given `graph`, when it was made for another one.
+    Raises FileError if it is missing, altered or not a partition file, if its owners are out of range or leave a part
+    empty, and, given `graph`, if it was made for another one.
     """
     sections = read_sections(path, kind=KIND, version=VERSION)
     for field, kind in _META.items():
@@ -330,6 +333,6 @@ def _check_owners(path: str | Path, owner: Int32Array, parts: int) -> None:
     if parts < 1 or owner.min() < 0 or owner.max() >= parts:
         allowed = f"with {plural(parts, 'part')} 0 to {parts - 1} are allowed"
         raise FileError(f"{path}: owners run from {owner.min()} to {owner.max()}; {allowed}")
-    # Parts are counted only where there are not more than nodes: an owner may be any int32.
+    # Count parts only if there are no more than nodes: an owner may be any int32.
     if parts > owner.size or (np.bincount(owner, minlength=parts) == 0).any():
         raise FileError(f"{path}: {plural(parts, 'part')} for {owner.size} nodes, but some parts are empty")

@@ -1,13 +1,13 @@
 """One worker's share of a partitioned graph, the sets that cross partitions, and replicated blocks.
 
-`split` finds the inner nodes, boundary nodes and local rows of every worker, and the send sets, from the owners. Law:
-S(n, m) == B(m) ∩ I(n): what n sends to m is exactly what m borders on and n owns. Boundary rows of a worker are grouped
-by owner and, within an owner, sorted by the owner's local id. The k-th row received is thus the k-th row sent, and
-static sets need no ids on the wire.
+`split` derives the inner nodes, boundary nodes, local rows and send sets of every worker from the owners. Law: S(n, m)
+== B(m) ∩ I(n): n sends to m exactly the boundary nodes of m that n owns. Boundary rows of a worker are grouped by owner
+and, within an owner, sorted by the owner's local id. The k-th row received is thus the k-th row sent, and static sets
+need no ids in messages.
 
-`Replicas` says which workers hold and multiply which block (CAGNET, 1.5D). Block b is the parts of the workers b c to b
-c + c - 1 together, and these c workers hold it. Member m of each block's c holders multiplies the m-th share of the
-blocks; the last one takes the remainder. The blocks that a member needs come from members m of the other blocks.
+`Replicas` says which workers store and multiply which block (CAGNET, 1.5D). Block b consists of the parts of the
+workers b c to b c + c - 1, and these c workers store it. Member m of each block's c holders multiplies the m-th share
+of the blocks; the last one takes the remainder. The blocks that a member needs come from members m of the other blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FROM_FILE: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """Who owns each node. owner: int32[N] with values 0..parts-1, every part non-empty."""
+    """The owner of each node. owner: int32[N] with values 0..parts-1, every part non-empty."""
 
     owner: Int32Array
     parts: int
@@ -108,9 +108,9 @@ def split(graph: Graph, partitioning: Partitioning) -> tuple[Part, ...]:
 
 
 def part_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> Part:
-    """Worker `rank`'s part alone, the same as `split(graph, partitioning)[rank]`: one pass over the nodes and its rows.
+    """Worker `rank`'s part only, equal to `split(graph, partitioning)[rank]`: one pass over the nodes and its rows.
 
-    Raises GraphError as `split` does, and for a rank that the partition does not have.
+    Raises GraphError as `split` does, and for an unknown rank.
     """
     _check(graph, partitioning)
     if not 0 <= rank < partitioning.parts:
@@ -121,10 +121,11 @@ def part_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> Part:
 
 
 def own_send_sets(part: Part) -> tuple[IntArray, ...]:
-    """S(n, m) for every m, the local ids of n's inner nodes that m borders on, int64, ascending; from n's own part.
+    """S(n, m) for every m, the local ids of n's inner nodes on the boundary of m, int64, ascending; from n's part
+    alone.
 
-    The k-th is the k-th of m's boundary rows of owner n; empty for n == m. The graph is symmetric,
-    so m borders on exactly those inner nodes of n that have a neighbour owned by m.
+    The k-th is the k-th of m's boundary rows of owner n; empty for n == m. The graph is symmetric, so these are exactly
+    the inner nodes of n with a neighbour owned by m.
     """
     rows = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
     cross = part.columns >= part.inner_nodes
@@ -191,15 +192,15 @@ class Replicas:
         return self.workers // self.copies
 
     def block(self, rank: Rank) -> int:
-        """The block that a worker holds."""
+        """The block that a worker stores."""
         return rank // self.copies
 
     def member(self, rank: Rank) -> int:
-        """Its place among those that hold it."""
+        """Its place among the workers that store the block."""
         return rank % self.copies
 
     def holders(self, block: int) -> list[Rank]:
-        """The workers that hold `block`, in the order of their places."""
+        """The workers that store `block`, in the order of their places."""
         return [block * self.copies + member for member in range(self.copies)]
 
     def ring(self, member: int) -> list[Rank]:
@@ -213,11 +214,11 @@ class Replicas:
         return range(member * each, self.blocks if last else (member + 1) * each)
 
     def merged(self, partitioning: Partitioning) -> Partitioning:
-        """The blocks as parts of their own."""
+        """The blocks as separate parts."""
         owner = partitioning.owner // self.copies
         return replace(partitioning, owner=frozen(owner), parts=self.blocks, method="file")
 
 
 def allowed_copies(workers: int) -> str:
-    """In words, how many of so many workers may hold the same block."""
+    """The possible numbers of workers that store the same block, in words."""
     return ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"

@@ -1,4 +1,4 @@
-"""Planning: many studies answer one question."""
+"""Planning: answer one question from many simulated settings."""
 
 from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.planning.candidate import Candidate

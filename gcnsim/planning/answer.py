@@ -1,4 +1,4 @@
-"""What a what-if found: its rows, the recommendation, and in sentences what to use and how sure that is."""
+"""Build the answer to a what-if question: its rows, the recommendation, the reasons, and the confidence."""
 
 from __future__ import annotations
 
@@ -26,32 +26,31 @@ from gcnsim.units import format_gbps, format_seconds, range_text
 
 
 class RowEstimate(NamedTuple):
-    """A row with the full-graph iteration time of the same machine, None where it cannot be known."""
+    """A row with the full-graph iteration time on the same machine, or None if that time is unknown."""
 
     estimate: Estimate
     baseline_s: float | None
 
     @classmethod
     def of(cls, studies: StudyCache, scenario: Scenario, grid: Grid) -> RowEstimate:
-        """The row of a setting; full-graph training with the overlap that the question wants."""
+        """Return the row of a setting. The full-graph baseline uses the overlap of the question."""
         compared = baseline_of(scenario, overlap_of(grid))
         baseline_s = None if compared is None else studies.result(compared).metrics.iteration_s
         return cls(studies.estimate(scenario), baseline_s)
 
     @property
     def scenario(self) -> Scenario:
-        """Its setting."""
+        """The setting of the row."""
         return self.estimate.scenario
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfResult:
-    """What was simulated of a what-if, and what of it is recommended.
+    """The simulated settings of a what-if question and the recommendation.
 
-    choices: by machine, the setting chosen on it; best: that of the machine on which it is the fastest; chosen: it as a
-    row. alternatives: role, why and row of choices on other machines that some would rather take. by_machine: of
-    several machines the recommended setting and the best one on each other machine, where nobody wanted them. book: the
-    prices.
+    choices: the chosen setting of each machine. best: the choice on the fastest machine. chosen: the row of `best`.
+    alternatives: role, reason and row of choices on other machines, e.g. the cheapest one. by_machine: the recommended
+    setting and the best setting on each other machine, if several machines were asked for. book: the prices.
     """
 
     dataset: str
@@ -65,7 +64,7 @@ class WhatIfResult:
     by_machine: tuple[RowEstimate, ...]
 
     def results(self) -> tuple[Row, ...]:
-        """The rows, each beside the recommended one."""
+        """Return the rows, each compared with the recommended one."""
         return tuple(map(self._row, self.rows))
 
     def _row(self, found: RowEstimate) -> Row:
@@ -92,7 +91,7 @@ class WhatIfResult:
         )
 
     def _networks(self) -> str:
-        """What a faster network brings to the recommended machine, where several were wanted."""
+        """Return what a faster network gains on the recommended machine, if the question names several networks."""
         cluster = self.chosen.scenario.cluster
         same = [
             rival
@@ -103,12 +102,12 @@ class WhatIfResult:
         return network_text(by_bandwidth) if same else ""
 
     def _reason(self, estimate: Estimate) -> str | None:
-        """Why a row may not be recommended; None where it may."""
+        """Return why a row may not be recommended, or None if it may."""
         excluded = self.rule.excludes(estimate.scenario)
         return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
 
     def recommendation(self) -> Recommendation:
-        """The recommended setting, why, and what else may be taken or may not."""
+        """Return the recommended setting, the reason, the alternatives and the excluded settings."""
         estimate = self.chosen.estimate
         scenario, limit = estimate.scenario, estimate.result.limit
         places = (index for index, row in enumerate(self.rows) if row.scenario == scenario)
@@ -128,7 +127,7 @@ class WhatIfResult:
         )
 
     def _excluded(self) -> dict[str, str]:
-        """The rows that may not be recommended, each setting once, and why."""
+        """Return the rows that may not be recommended, each setting once, with the reason."""
         found = {}
         several = len({row.scenario.cluster for row in self.rows}) > 1
         for estimate, _ in self.rows:
@@ -142,13 +141,13 @@ class WhatIfResult:
 
 
 def machine_key(scenario: Scenario) -> dict[str, Any]:
-    """The machine of a row: what a grid varies besides the method."""
+    """Return the machine of a row: all that a grid varies except the method."""
     cluster = scenario.cluster
     return {"gpus": cluster.gpus, "bandwidth": format_gbps(cluster.bandwidth), "device": device_of(cluster)}
 
 
 def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
-    """The choices of the other machines, of those that fit where any does."""
+    """Return the choices on other machines, limited to those that fit in memory if any does."""
     others = [choice.estimate for choice in choices if choice is not best]
     return [rival for rival in others if rival.result.fits is not False or best.estimate.result.fits is False]
 
@@ -156,7 +155,9 @@ def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
 def by_machine(
     studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
 ) -> list[RowEstimate]:
-    """Of several machines the recommended setting on each other one, and what is best there, that are no rows."""
+    """If there are several machines, return the recommended setting and the best setting on each other machine.
+    Settings that already have a row are left out.
+    """
     chosen = best.estimate.scenario
     shown = {chosen, *(row.scenario for row in rows)}
     others = [choice.estimate.scenario for cluster, choice in choices.items() if cluster != chosen.cluster]
@@ -168,7 +169,9 @@ def by_machine(
 def alternatives(
     studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
 ) -> list[tuple[str, str, RowEstimate]]:
-    """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
+    """If several machines were asked for, return two alternatives: the cheapest choice, and the choice with the fewest
+    GPUs inside the fastest one's interval.
+    """
     if len(choices) < 2:
         return []
     fits = [choice for choice in choices.values() if choice.estimate.result.fits is not False] or [best]
@@ -198,15 +201,16 @@ def alternatives(
 
 
 def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
-    """The cost of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
+    """Return the cost of 1,000 epochs (infinite if no price is known) and the seconds of an epoch."""
     known = cost_of(rent_of(choice.estimate.scenario.cluster, book), 1000.0 * choice.estimate.epoch_s)
     return inf if known is None else known, choice.estimate.epoch_s
 
 
 def network_text(found: Sequence[Candidate]) -> str:
-    """What each faster network brings over the next slower one. found: the best setting on each, slowest network first.
+    """Return the gain of each network over the next slower one.
 
-    Times are of an epoch where an iteration trains not all nodes.
+    best_by_network: the best setting on each network, slowest network first. Times are per epoch if an iteration trains
+    only some of the nodes.
     """
     parts = []
     for slow, fast in pairwise(found):
@@ -225,7 +229,9 @@ def network_text(found: Sequence[Candidate]) -> str:
 
 
 def summary_sentence(chosen: RowEstimate, *, several: bool) -> str:
-    """One sentence: the recommended setting, its time with the interval, how much faster than full-graph training."""
+    """Return one sentence: the recommended setting, its time with the interval, and its speed-up over full-graph
+    training.
+    """
     estimate, baseline = chosen
     scenario = estimate.scenario
     cluster = scenario.cluster
@@ -242,7 +248,7 @@ def summary_sentence(chosen: RowEstimate, *, several: bool) -> str:
 
 
 def times_as_fast(ratio: float) -> str:
-    """`3.3 times as fast as`, `1.4 times as slow as`, or `as fast as` where both differ by less than 3 %."""
+    """Return `3.3 times as fast as`, `1.4 times as slow as`, or `as fast as` if the times differ by less than 3 %."""
     if abs(ratio - 1.0) < NEAR:
         return "as fast as"
     if ratio < 1.0:
@@ -251,13 +257,15 @@ def times_as_fast(ratio: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """A ratio above 1: `1.04`, `3.3`, `202`."""
+    """Format a ratio above 1: `1.04`, `3.3`, `202`."""
     return f"{ratio:.2f}" if ratio < 2.0 else f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:.0f}"
 
 
 def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
-    """How often the recommended setting wins among those of its machine that were simulated and may be recommended, and
-    against rivals, the best settings of other machines.
+    """Return how often the recommended setting wins in the random draws.
+
+    It competes with the simulated settings of its machine that may be recommended, and with `rivals`, the best settings
+    of other machines.
     """
     text = (
         f"{_in_draws(choice.wins)} of the assumptions, this setting is the fastest of {len(choice.pool)} tried or "
@@ -273,7 +281,7 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
 
 
 def _in_draws(wins: BoolArray) -> str:
-    """How often it holds.
+    """Return the share of draws that win, with the counts.
 
     >>> _in_draws(np.array([True, True, True, False]))
     '75 %: in 3 of 4 random draws'

@@ -1,7 +1,7 @@
-"""A setting that was simulated, and its time under every joint draw of what is assumed.
+"""A simulated setting and its time under every joint draw of the assumptions.
 
-A joint draw is one of the figures, of the order of the parts, of the paths between GPUs (`gcnsim.uncertainty`), and of
-what other drawn graphs would change.
+A joint draw samples four things at once: the assumed figures, the order of the parts, the paths between GPUs
+(`gcnsim.uncertainty`), and the variation between sampled graphs.
 """
 
 from __future__ import annotations
@@ -33,15 +33,20 @@ if TYPE_CHECKING:
     from gcnsim.planning.study_cache import StudyCache
 
 Key: TypeAlias = tuple[Scenario, PartOrder, bool]
-"""One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
+"""The key of one simulation: the scenario, the order of its parts, and whether the parts are perfectly balanced
+(`EvenPartition`).
+"""
 
 INTERVAL: Final = (0.05, 0.95)
-"""Quantiles of the draws between which the 90 % interval lies."""
+"""Quantiles of the draws that bound the 90 % interval."""
 
 
 def central(values: FloatArray) -> tuple[float, float]:
-    """The ends of the 90 % interval of a value of every joint draw, float64[draws]: each draw stands for the middle of
-    its share of them (Hazen's quantiles), as its positions are the middles of their strata."""
+    """Return the ends of the 90 % interval of one value per joint draw, float64[draws].
+
+    Each draw represents the middle of its share of the distribution (Hazen's quantiles), because its position is the
+    middle of its stratum.
+    """
     low, high = (float(end) for end in np.quantile(values, INTERVAL, method="hazen"))
     return low, high
 
@@ -63,32 +68,36 @@ class Candidate:
 
     @property
     def closest(self) -> FloatArray:
-        """Seconds per iteration under as many joint draws as are known, float64[draws]."""
+        """Return seconds per iteration under as many joint draws as are known, float64[draws]."""
         return self.times if self.closer is None else self.closer
 
     @property
     def times(self) -> FloatArray:
-        """Seconds per iteration under every joint draw, float64[draws]: simulated where they were, else estimated."""
+        """Return seconds per iteration under every joint draw, float64[draws]: simulated if available, otherwise
+        estimated.
+        """
         return self.estimated if self.simulated is None else self.simulated
 
     def over(self, other: Candidate) -> FloatArray:
-        """Its time per iteration over that of `other`, draw by draw, float64[draws]: both simulated, or neither."""
+        """Return the ratio of this time per iteration to that of `other` in each draw, float64[draws]. Both are
+        simulated or both estimated.
+        """
         if self.simulated is not None and other.simulated is not None:
             return self.simulated / other.simulated
         return self.estimated / other.estimated
 
     def epochs_over(self, other: Candidate) -> FloatArray:
-        """As `over`, of the times of an epoch."""
+        """Return the same ratio as `over` for the time of an epoch."""
         return self.over(other) * (self.result.per_epoch / other.result.per_epoch)
 
     @property
     def iteration_s(self) -> float:
-        """Mean seconds per iteration."""
+        """The mean seconds per iteration."""
         return self.result.metrics.iteration_s
 
     @property
     def epoch_s(self) -> float:
-        """Seconds in which every training node is trained once."""
+        """The seconds in which every training node is trained once."""
         return self.iteration_s * self.result.per_epoch
 
 
@@ -108,18 +117,19 @@ class Estimate(Candidate):
 
     @classmethod
     def without_interval(cls, scenario: Scenario, result: Result) -> Estimate:
-        """A result of which nobody asks how far it may be off."""
+        """Return a result whose interval is not needed."""
         seconds = result.metrics.iteration_s
         return cls(scenario, result, np.array([seconds]), None, None, None, seconds, seconds)
 
 
 PRECISION: Final = 0.01
-"""Changes of less than 1 % are below what a simulation of a few iterations can tell."""
+"""A simulation of a few iterations cannot resolve changes below 1 %."""
 
 
 class Study(NamedTuple):
-    """What a study gave. lower: the least seconds of an iteration where these were wanted. paths: the same setting's
-    studies with other paths between its GPUs."""
+    """One study. lower: the lower bound on seconds per iteration, if requested. paths: studies of the same setting with
+    other paths between its GPUs.
+    """
 
     result: Result | None = None
     left_open: TimeFactors | None = None
@@ -129,21 +139,23 @@ class Study(NamedTuple):
 
 
 def estimated_alike(one: TimeFactors, other: TimeFactors) -> bool:
-    """Whether two settings are estimated alike at the stated values and in nearly every draw of the assumptions."""
+    """Whether two settings have the same estimate, at the stated values and in nearly every draw of the assumptions."""
     ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
     apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1], method="hazen")
     return bool(max(apart, abs(one.nominal_s / other.nominal_s - 1.0)) < PRECISION)
 
 
 def effort_of(scenario: Scenario) -> int:
-    """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
+    """Return the relative effort of a study: ops grow with pairs of workers, iterations with sampling and staleness."""
     method = scenario.method
     return scenario.cluster.gpus**2 * (1 if method.sampling().whole else 4 + method.tau)
 
 
 def on_other_paths(key: Key) -> dict[OtherPath, Key]:
-    """The simulations of the same setting with other paths between its GPUs; none of stale settings, whose estimates
-    are as exact as a simulation: nothing waits for a transfer there."""
+    """Return the simulations of the same setting with other paths between its GPUs.
+
+    Stale settings need none: nothing waits for a transfer there, so their estimates are as exact as a simulation.
+    """
     scenario, order, even = key
     if scenario.method.tau:
         return {}
@@ -151,10 +163,10 @@ def on_other_paths(key: Key) -> dict[OtherPath, Key]:
 
 
 def estimated_times(studies: StudyCache, key: Key, left_open: TimeFactors, seconds: Seconds) -> FloatArray:
-    """Seconds per iteration under every joint draw, as estimated from the simulated time `seconds`, float64[draws].
+    """Return estimated seconds per iteration under every joint draw, float64[draws], from the simulated time `seconds`.
 
-    Estimates of synchronous schedules are up to 2.6 times the simulated time, and on one path more than on another: so
-    a draw of another path is estimated from the simulation of that path.
+    Estimates of synchronous schedules reach 2.6 times the simulated time, with a different factor on each path. A draw
+    with another path therefore starts from the simulation of that path.
     """
     times, others = left_open.scaled(seconds, left_open.joint), on_other_paths(key)
     if not others:
@@ -168,7 +180,9 @@ def estimated_times(studies: StudyCache, key: Key, left_open: TimeFactors, secon
 
 
 def seconds_on(studies: StudyCache, scenario: Scenario, path: OtherPath) -> Seconds:
-    """Seconds per iteration of the canonical `scenario` at the stated values, with another path between its GPUs."""
+    """Return seconds per iteration of the canonical `scenario` at the stated values, with another path between its
+    GPUs.
+    """
     if path in on_other_paths((scenario, PartOrder.NUMBERED, False)):
         return studies.result(path.scenario).metrics.iteration_s
     left_open = studies.factors(scenario)
@@ -183,10 +197,10 @@ def times_by_draw(
     simulated: Callable[[Key], FloatArray | None],
     draws: int = DRAWS,
 ) -> FloatArray:
-    """Seconds per iteration of `scenario`, as `canonical` has it, under joint draws: float64[draws].
+    """Return seconds per iteration of the canonical `scenario` under joint draws, float64[draws].
 
-    factors: what the assumptions leave open, under so many draws. simulated: the simulated factors of the draws, or of
-    the first of them; None where all are estimated.
+    factors: the effect of the assumptions in each draw. simulated: the simulated factors of the first draws, or None if
+    all are estimated.
     """
 
     def placed(key: Key) -> tuple[float, FloatArray]:
@@ -202,11 +216,11 @@ def times_by_draw(
     result = studies.result(scenario, even=even)
     seconds = result.metrics.iteration_s
     in_order = sorted((placed(key) for key in placements_of(scenario, even)), key=lambda one: one[0])
-    # Nobody chose the order as numbered: it is no likelier than another.
+    # The numbered order of the parts is arbitrary, so it is no likelier than another order.
     share = (1.0 + position("placement", studies.seed, draws)) / 2.0
     times = in_order[0][1] ** (1.0 - share) * in_order[-1][1] ** share if len(in_order) > 1 else in_order[0][1]
-    # What other drawn graphs would change is each setting's own: nobody knows how settings share it. What laws leave
-    # out is the method's: they are wrong alike at another bandwidth.
+    # The variation between sampled graphs is drawn per setting: how settings share it is unknown. The error of cost
+    # laws is drawn per method, because it is the same at another bandwidth.
     graphs = normal_position(_graphs_of(scenario, even), studies.seed, draws)
     laws = normal_position(f"laws of {scenario.method.name}", studies.seed, draws)
     spread = np.sqrt(1.0 - result.law_share**2) * graphs + result.law_share * laws
@@ -215,15 +229,16 @@ def times_by_draw(
 
 
 def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
-    """The simulations that the times of a setting under joint draws are made of: one for each order of its parts. The
-    scenario is as `canonical` has it."""
+    """The simulations that give the times of a canonical setting under joint draws: one per order of its parts."""
     orders = () if even else placements(scenario)
     return [(scenario, order, even) for order in (orders if len(orders) > 1 else (PartOrder.NUMBERED,))]
 
 
 def _graphs_of(scenario: Scenario, even: bool) -> str:
-    """The name of the random stream that says what other drawn graphs would change of a setting: of what it draws from
-    and of how it uses it, not of how files are called."""
+    """Return the name of the random stream for the variation between sampled graphs.
+
+    It depends on the sampled graph and on the method, not on file names.
+    """
     method, cluster, cut = scenario.method, scenario.cluster, scenario.partition
     parts = "even" if even else f"{cut.method} {cut.objective} {cut.algorithm} {cut.balance} {cut.imbalance} {cut.seed}"
     return (
@@ -233,24 +248,26 @@ def _graphs_of(scenario: Scenario, even: bool) -> str:
 
 
 def canonical(scenario: Scenario) -> Scenario:
-    """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once."""
+    """Return the scenario under the simplest method with the same schedule, so that equivalent questions are simulated
+    once.
+    """
     simplest = scenario.method.canonical()
     return scenario if simplest is scenario.method else replace(scenario, method=simplest)
 
 
 def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
-    """Full-graph training on the scenario's machine; overlap: None is the scenario's own."""
+    """Return full-graph training on the scenario's machine. overlap: None keeps the scenario's own."""
     overlap = scenario.method.overlap if overlap is None else overlap
-    # Where mini-batches read their rows is nothing to it.
+    # The place of the rows of mini-batches does not matter to full-graph training.
     machine = replace(scenario.cluster, features=None)
     return replace(scenario, cluster=machine, method=create_method(BASELINE, overlap=overlap))
 
 
 def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
-    """As `full_graph`; None where compute is measured, and full-graph training was not."""
-    found = full_graph(scenario, overlap)
+    """The same as `full_graph`, or None if compute times are measured and full-graph training was not measured."""
+    baseline = full_graph(scenario, overlap)
     try:
-        answering(found)
+        answering(baseline)
     except ScenarioError:
         return None
-    return found
+    return baseline

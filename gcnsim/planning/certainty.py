@@ -1,5 +1,8 @@
-"""How sure an answer is: what it assumes or measured, what each assumption does to it, what to measure first, and which
-settings can be told apart."""
+"""The confidence of an answer: its assumed and measured figures, the effect of each assumption, and the figure to
+measure first.
+
+It also says which settings differ significantly.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ METHOD = f"{DRAWS} joint draws: every assumed figure anywhere in its range, inde
 
 SIMULATED = "all are simulated of {settings}; of other settings "
 SOME_SIMULATED = "the first {draws} are simulated of {settings}; of the others, and of other settings, "
-"""What goes before ESTIMATED where draws of settings were simulated: all, or those there was time for."""
+"""The words before ESTIMATED if some draws were simulated: all of them, or those within the time limit."""
 
 ESTIMATED = (
     "the simulated time of a draw is that at the stated values, moved as the analytic estimate moves "
@@ -47,7 +50,9 @@ ESTIMATED = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting against another under the same draws of the assumptions: time over the other's, less one; 90 %."""
+    """The relative difference in time between two settings under the same draws of the assumptions, with its 90 %
+    interval.
+    """
 
     low: float
     high: float
@@ -67,7 +72,7 @@ class Difference:
 
 
 def label_of(scenario: Scenario) -> str:
-    """What the answer's figures are fitted to, in a word or a few."""
+    """Return a short label of the data that the figures are fitted to."""
     machine = resolve_machine(scenario.cluster)
     if machine.measured is not None:
         return LABEL.format(device=machine.measured.device["name"])
@@ -77,8 +82,8 @@ def label_of(scenario: Scenario) -> str:
 
 
 def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
-    """The answer's certainty: the label, and every assumption with what it does to the time of `chosen`,
-    those that matter most first.
+    """Return the certainty section: the label, and the effect of every assumption on the time of `chosen`, largest
+    first.
     """
     label = label_of(chosen.scenario)
     several = len({scenario.cluster for scenario in studies.with_draws}) > 1
@@ -98,7 +103,7 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
 
 
 def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
-    """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
+    """Return, per assumption, its range, the time at both ends of the range, and its share of the total variance."""
     scenario = chosen.scenario
     alone, simplest = times_alone(studies, chosen), canonical(scenario)
     alone |= {
@@ -118,7 +123,7 @@ def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect
 
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
-    """Value, low and high end, and basis of what the workload leaves open."""
+    """Return value, low end, high end and basis of an assumption about the workload."""
     basis = "what is assumed of the graph's partitions, all together (--provenance)"
     path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
@@ -130,25 +135,26 @@ def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[st
 
 
 LEAST_SHARE: Final = 0.2
-"""Share of all squared spreads from which on one figure is worth measuring first."""
+"""The least share of the variance for which one figure is worth measuring first."""
 
 LEAST_SPAN: Final = 1.05
-"""Time at one end of its range over that at the other, from which on a figure is worth measuring."""
+"""The least ratio of the times at both ends of a range for which the figure is worth measuring."""
 
 MEASURE: Final = "python -m runtime.measure --device cuda"
-"""What measures one's own workload on one GPU."""
+"""The command that measures your workload on one GPU."""
 
 SURVEY: Final = "python -m runtime.survey --device cuda"
-"""What measures a GPU, its host and the copies between them."""
+"""The command that measures a GPU, its host and the copies between them."""
 
 OF_GRAPH: Final = frozenset({WORKLOAD, PARTITION})
-"""What a real graph says."""
+"""What a real graph would settle."""
 
 
 def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> str:
-    """The figure that moves the time most, by how much, and how it is measured; empty where none stands out.
+    """Return the figure with the largest effect on the time, that effect, and how to measure the figure. Empty if no
+    figure stands out.
 
-    effects: what each assumption alone does to the time of `scenario`.
+    effects: the effect of each assumption on the time of `scenario`.
     """
     most = max(effects, key=span_of, default=None)
     if most is None or most.share < LEAST_SHARE or span_of(most) < log(LEAST_SPAN):
@@ -159,7 +165,7 @@ def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> st
 
 
 def how_to_measure(scenario: Scenario, name: str) -> str:
-    """How an assumption of a question is put to the test."""
+    """Return how to measure an assumption of a question."""
     cluster = scenario.cluster
     if name == TRANSPORT:
         return "say what your software does, --transport direct or --transport staged"
@@ -175,7 +181,7 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
 
 
 def span_of(effect: AssumptionEffect) -> float:
-    """How far an assumption moves the time, in logarithms."""
+    """Return the effect of an assumption on the time, as a logarithm."""
     return abs(log(effect.iteration_s_high / effect.iteration_s_low))
 
 
@@ -183,7 +189,7 @@ PLACEMENT = "placement of parts"
 
 
 def workload_assumptions(studies: StudyCache, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-    """What stands in for what publications do not say of the workload of `scenarios`, with its range."""
+    """Return the assumptions about the workload of `scenarios` that replace unpublished data, with their ranges."""
     if any(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.batch_assumptions(scenarios)
     if any(len(placements(scenario)) > 1 for scenario in scenarios):
@@ -197,9 +203,9 @@ def workload_assumptions(studies: StudyCache, scenario: Scenario, scenarios: Seq
 
 
 def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -> Iterator[Assumed]:
-    """The figures of the scenario's machine that come from `source` and that a cost law reads.
+    """Return the machine's figures that come from `source` and that a cost law reads.
 
-    batches: whether mini-batches are trained, which need figures of their own.
+    batches: whether mini-batches are trained; they need more figures.
     """
     for name, figure in used_figures(resolve_machine(scenario.cluster), batches=batches).items():
         if figure.source == source:
@@ -207,24 +213,26 @@ def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -
 
 
 def assumptions_by_name(scenario: Scenario) -> dict[str, Assumption]:
-    """The assumed figures that the scenario's time depends on."""
+    """Return the assumed figures that the time of the scenario depends on, by name."""
     machine = resolve_machine(scenario.cluster)
     return {assumed.name: assumed for assumed in assumptions_of(machine, batches=scenario.method.mini_batches)}
 
 
 def times_alone(studies: StudyCache, candidate: Candidate) -> dict[str, FloatArray]:
-    """By assumption, seconds per iteration with it alone at the low and the high end of its range, float64[2]."""
+    """Return, per assumption, seconds per iteration with only that figure moved to the low and high end of its range,
+    float64[2].
+    """
     left_open = studies.factors(candidate.scenario)
     return {name: left_open.scaled(candidate.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
 
 
 def figure_words(assumed: Assumption) -> tuple[str, str, str, str]:
-    """Value, low and high end of an assumed figure with their unit, and its basis."""
+    """Return value, low end and high end of an assumed figure with units, and its basis."""
     return *_written(assumed.name.rpartition(".")[2], assumed.figure), assumed.figure.reference
 
 
 def _written(field: str, figure: Figure) -> tuple[str, str, str]:
-    """Value, low and high of a figure with their unit."""
+    """Format value, low end and high end of a figure with units."""
     quantity = QUANTITIES[field]
     low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
     texts = [f"{one:g}" if quantity is None else quantity.exact(one) for one in (figure.value, low, high)]
@@ -235,8 +243,10 @@ ASSUMED = " (assumed)"
 
 
 def heading_words(scenarios: Sequence[Scenario]) -> str | None:
-    """NVLink and transport, as far as all scenarios share them: `NVLink 300 GB/s, transport direct (assumed)`; None
-    where nothing passes between GPUs."""
+    """Return the NVLink and transport that all scenarios share: `NVLink 300 GB/s, transport direct (assumed)`.
+
+    None if no data passes between GPUs.
+    """
     between_gpuses = _distinct(scenarios)
     if not between_gpuses:
         return None
@@ -254,7 +264,7 @@ def heading_words(scenarios: Sequence[Scenario]) -> str | None:
 
 
 def basis_words(scenario: Scenario) -> str | None:
-    """Where the paths between GPUs of the scenario's machine come from; None where nothing passes between GPUs."""
+    """Return the source of the paths between the scenario's GPUs, or None if no data passes between GPUs."""
     between_gpuses = _distinct([scenario])
     if not between_gpuses:
         return None
@@ -279,7 +289,7 @@ def basis_words(scenario: Scenario) -> str | None:
 
 
 def _distinct(scenarios: Sequence[Scenario]) -> list[BetweenGpus]:
-    """The paths of those scenarios whose GPUs send anything over them."""
+    """Return the distinct paths of the scenarios whose GPUs communicate."""
     sending = [scenario for scenario in scenarios if scenario.cluster.gpus > 1 and "transport" in scenario.method.uses]
     machines = [resolve_machine(cluster) for cluster in dict.fromkeys(one.cluster for one in sending)]
     return [machine.between for machine in machines if machine.kind == "gpu"]
@@ -288,11 +298,11 @@ def _distinct(scenarios: Sequence[Scenario]) -> list[BetweenGpus]:
 LINKS: Final = "links and messages are still assumed; a calibration gives them (gcnsim calibrate, --calibration)"
 LINKS_FITTED: Final = "links and messages are those of the calibration"
 LABEL: Final = "MEASURED on {device}"
-"""The heading's word for such an answer."""
+"""The label of such an answer in the heading."""
 
 
 def measured_times(scenarios: Sequence[Scenario]) -> MeasuredTimes | None:
-    """What stands in the place of the cost laws of these settings; None where nothing does."""
+    """Return which measured times replace the cost laws of these settings, or None if none do."""
     machine = resolve_machine(scenarios[0].cluster)
     measured = machine.measured
     if measured is None:

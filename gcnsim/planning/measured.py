@@ -1,12 +1,12 @@
-"""A measured iteration beside the predicted one: whether the assumptions allow it, which of them would explain it, and
-what it makes of the other rows.
+"""Compare a measured iteration with the predicted one: whether the assumptions allow it, which of them explain it, and
+what it implies for the other rows.
 
-A recorded run is first compared with its row: nothing follows from the time of another graph, model, device, number of
-workers or partition.
+A recorded run is first compared with the setting of its row: graph, model, device, number of workers and partition. If
+they differ, nothing follows from its time.
 
-Where some joint draws of the assumptions give the measured time, these draws are what is left of the uncertainty: every
-draw is weighted by how well it agrees (a normal distribution of the logarithm around the measured time), and all rows
-are given again under these weights. So one measured setting calibrates the others as far as they share what is unknown.
+If some joint draws of the assumptions give the measured time, these draws describe the remaining uncertainty. Every
+draw is weighted by its agreement with the measured time (a normal distribution of the logarithm). All rows are then
+recomputed with these weights. So one measured setting calibrates the others as far as they share unknown figures.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 OPTION: Final = "--measured"
 
 PRECISION: Final = 0.02
-"""How far the time of a draw may be from what is measured, as a standard deviation: the simulation's own error."""
+"""The error of a simulation, as the standard deviation of the agreement between a draw and a measurement."""
 
 FEW: Final = 4.0
-"""Draws that must agree, at least, by their weights: with fewer the rest is a guess."""
+"""The least effective number of draws that must agree; fewer do not support a conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A measured time of an iteration.
+    """A measured iteration time.
 
-    method: whose it is; None: of the only row. spread: relative standard error. run: the recorded run or trace that has
-    it; None for a time as typed.
+    method: the method it belongs to; None for the only row. spread: relative standard error. run: the recorded run or
+    trace it comes from; None for a typed time.
     """
 
     text: str
@@ -60,16 +60,16 @@ class Measurement:
 
 
 def read_measurement(text: str) -> Measurement:
-    """`640ms`, a recorded run or a profiler's trace by path, each also as `METHOD=...`.
+    """Parse `640ms`, or the path of a recorded run or profiler trace; each may also be written `METHOD=...`.
 
-    Raises ScenarioError or UnitError naming the option, FileError for a run that cannot be read.
+    Raises ScenarioError or UnitError naming the option, FileError for an unreadable run.
     """
     method, equals, value = text.partition("=")
     if not equals or not is_method(method.strip()):
         method, value = "", text
     name, value = method_type(method.strip()).name if method else None, value.strip()
     if os.path.exists(value):
-        from gcnsim.runs.measured import read_measured  # SciPy, which few questions need
+        from gcnsim.runs.measured import read_measured  # Importing SciPy is slow and few questions need it.
 
         measured = read_measured(value)
         return Measurement(text, name, measured.iteration_s, measured.error_s / measured.iteration_s, measured)
@@ -85,7 +85,7 @@ def read_measurement(text: str) -> Measurement:
 def beside_measured(
     studies: StudyCache, measured: Sequence[Measurement], rows: Sequence[Candidate]
 ) -> list[MeasuredReport]:
-    """Each measurement beside its row. Raises ScenarioError where its row cannot be found."""
+    """Compare each measurement with its row. Raises ScenarioError if it has no row."""
     return [_beside(studies, measurement, _row_of(measurement, rows), rows) for measurement in measured]
 
 
@@ -127,7 +127,9 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
 
 
 def _least_rows(studies: StudyCache, row: Candidate) -> float:
-    """Rows that travel where the workload leaves fewest, over the likely ones; 1 where it leaves nothing open."""
+    """Return the ratio of the fewest feature rows sent under the workload's uncertainty to the likely number; 1 without
+    uncertainty.
+    """
     if RangeEnd.LOW not in studies.accesses.assumption_bounds:
         return 1.0
     counts = (studies.counts(row.scenario, end) for end in (RangeEnd.LOW, RangeEnd.LIKELY))
@@ -150,8 +152,10 @@ def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
 
 
 def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Explanation, ...]:
-    """What each assumption alone would have to be for the measured time, those least far from their values first."""
-    known, found = assumptions_by_name(row.scenario), []
+    """Return the value of each assumption that alone would explain the measured time, closest to its stated value
+    first.
+    """
+    known, explanations = assumptions_by_name(row.scenario), []
     for name, times in times_alone(studies, row).items():
         low, high = times / row.iteration_s
         position = _position((float(low), float(high)), ratio)
@@ -160,12 +164,14 @@ def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Ex
         words = f"{100 * abs(position):.0f} % of the way to its {'low' if position < 0 else 'high'} end"
         if name in known:
             words = figure_text(name, float(f"{float(known[name].at(np.array(position))):.3g}"))
-        found.append((abs(position), name, Explanation(name, words)))
-    return tuple(explanation for _, _, explanation in sorted(found, key=lambda item: item[:2]))
+        explanations.append((abs(position), name, Explanation(name, words)))
+    return tuple(explanation for _, _, explanation in sorted(explanations, key=lambda item: item[:2]))
 
 
 def _position(ends: tuple[float, float], ratio: float) -> float | None:
-    """Where in its range, from -1 to 1, an assumption gives `ratio` times the time; None: nowhere."""
+    """Return the position in its range, from -1 to 1, at which an assumption multiplies the time by `ratio`; None if
+    nowhere.
+    """
     for side, end in zip((-1.0, 1.0), ends, strict=True):
         if abs(np.log(end)) > 1e-6 and np.log(ratio) / np.log(end) >= 0:
             position = float(np.log(ratio) / np.log(end))
@@ -185,7 +191,7 @@ def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
             else f"the assumptions allow {reach}: the time depends on something that is not modelled, or the "
             "cluster is not as described"
         )
-        # What to measure next, most promising first; nothing where nothing is suspected.
+        # What to measure next, most promising first; empty if nothing is suspected.
         named = (f"{index}. {one.name} ({one.measure})" for index, one in enumerate(report.suspects, 1))
         return f"{head}; {why}" + (f". Measure next: {'; '.join(named)}" if report.suspects else "")
     if not report.explanations:
@@ -195,10 +201,10 @@ def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
 
 
 MOST: Final = 3
-"""Suspects that are named: whoever measured three things asks again."""
+"""The most suspects that are named; after three measurements it is better to ask again."""
 
 LEAST: Final = 0.02
-"""A suspect changes the time by at least 2 %."""
+"""The least change in time that makes a suspect."""
 
 PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "compute": ("compute", "python -m runtime.profile --device cuda, then gcnsim calibrate"),
@@ -216,15 +222,15 @@ FIGURES: Final[Mapping[str, str]] = {
     "partition": "partition the graph as the run did: --graph with partition.file",
     "workload": "record the run's accesses, then --trace",
 }
-"""What measures an assumption, by what it is a figure of."""
+"""The command that measures an assumption, by the kind of its figure."""
 
 ELSE: Final = "measure it, then give it by cluster.figures"
 
 
 def suspects(studies: StudyCache, row: Candidate, measured_s: Seconds, run: Measured | None) -> tuple[Suspect, ...]:
-    """At most MOST suspects for a time of `measured_s`, the likeliest first.
+    """Return at most MOST suspects for a time of `measured_s`, the likeliest first.
 
-    run: the recorded run or trace of that time, None for a time as typed.
+    run: the recorded run or trace of that time, None for a typed time.
     """
     ratio = measured_s / row.iteration_s
     parts = [] if run is None else sorted(_parts(row, run), key=lambda part: -abs(part.reaches - 1.0))
@@ -234,7 +240,7 @@ def suspects(studies: StudyCache, row: Candidate, measured_s: Seconds, run: Meas
 
 
 def _parts(row: Candidate, run: Measured) -> Iterator[Suspect]:
-    """The iteration with one part as measured, over the predicted one."""
+    """Return the ratio of the iteration to the predicted one if only one part took its measured time."""
     for name, (words, measure) in PARTS.items():
         predicted = float(getattr(row.result.metrics, f"{name}_s"))
         reaches = 1.0 + (run.phases[name] - predicted) / row.iteration_s
@@ -243,7 +249,7 @@ def _parts(row: Candidate, run: Measured) -> Iterator[Suspect]:
 
 
 def _figures(studies: StudyCache, row: Candidate, ratio: float) -> Iterator[Suspect]:
-    """The assumptions that alone move the time towards the measured one, each by its better end."""
+    """Return the assumptions that alone move the time towards the measured one, each at its better end."""
     known = assumptions_by_name(row.scenario)
     for name, times in times_alone(studies, row).items():
         reaches = float(times.max() if ratio > 1.0 else times.min()) / row.iteration_s
@@ -268,18 +274,19 @@ WORDS: Final[Mapping[str, str]] = {
     "cluster.gpus_per_server": "workers per server",
     "cluster.bandwidth": "bandwidth",
 }
-"""What is compared, in this order, after the graph; with the word that a reader knows it by."""
+"""The compared properties after the graph, in order, with the words shown to readers."""
 
 KNOBS: Final = ("tau", "epsilon", "rate", "cache")
 
 OTHER_PARTS: Final = 0.05
-"""Boundaries that differ by more than this are those of another partition: METIS of another seed stays within it."""
+"""Boundaries that differ by more than this belong to different partitions; METIS with another seed stays within it."""
 
 
 def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tuple[Differs, ...]:
-    """In what the measured run is another than `row`; of what either does not say nothing is compared.
+    """Return the properties in which the measured run differs from `row`; properties unknown on either side are
+    skipped.
 
-    Raises FileError for a run that cannot be read, ScenarioError for one on devices that the catalogue does not know.
+    Raises FileError for an unreadable run, ScenarioError for a device that is not in the catalogue.
     """
     from gcnsim.evidence.facts import facts_of_profile, facts_of_run
     from gcnsim.runs.recorded_run import read_recorded_run
@@ -300,12 +307,12 @@ def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tupl
 
 
 def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
-    """The row's setting, by the names of `facts_of_run`."""
+    """Return the row's setting, by the names of `facts_of_run`."""
     scenario, method = row.scenario, row.scenario.method
     cluster, machine = scenario.cluster, resolve_machine(scenario.cluster)
     model = studies.model(scenario)
     shapes = model.shapes
-    found = {
+    setting = {
         "workload.model": model.name,
         "workload.layers": str(len(shapes)),
         "workload.features": str(model.features),
@@ -318,11 +325,11 @@ def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
         "method.name": method.name,
     }
     knobs = (name for name in KNOBS if method.has(name))
-    return found | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
+    return setting | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
 
 
 def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:
-    """By content where that is known of both, else by name."""
+    """Compare graphs by content if both are known, otherwise by name."""
     source = studies.accesses
     name, content = run.graph["name"], run.graph["hash"]
     if source.graph_hash is None:
@@ -334,7 +341,7 @@ def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:
 
 
 def _boundaries(run: RecordedRun, studies: StudyCache, row: Candidate) -> Iterator[Differs]:
-    """The boundary of all workers together, where it is that of another partition."""
+    """Return the boundary sizes summed over workers, if they belong to different partitions."""
     predicted, measured = int(studies.counts(row.scenario).boundary_nodes.sum()), sum(run.boundary)
     if abs(measured - predicted) > OTHER_PARTS * max(predicted, 1):
         yield Differs("boundary nodes of all parts", f"{measured:,}", f"{predicted:,}")

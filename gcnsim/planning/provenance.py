@@ -1,6 +1,6 @@
-"""The basis of an answer: the graph, the figures, the assumptions with their ranges, and the interval's coverage.
+"""The basis of an answer: the graph, the figures, the assumptions with their ranges, and the coverage of the interval.
 
-For mini-batches on GPUs it includes who draws them and where their rows lie.
+For mini-batches on GPUs it includes the device that samples and the place of the feature rows.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ def provenance(
     values: Mapping[str, Any] | None = None,
     chosen: Scenario | None = None,
 ) -> Provenance:
-    """The provenance of rows that share `scenario`'s workload. values: those of the grid, if any. chosen: the setting
-    that is recommended; without one, `scenario`."""
+    """Return the provenance of rows that share the workload of `scenario`.
+
+    values: the values of the grid, if any. chosen: the recommended setting; without one, `scenario`.
+    """
     settings = [estimate.scenario for estimate in estimates]
     figures = machine_figures(scenario, "assumed", batches=any(setting.method.mini_batches for setting in settings))
     assumptions = (*workload_assumptions(studies, scenario, settings), *figures)
@@ -97,7 +99,7 @@ def provenance(
 
 
 def _calibration(path: str, record: Calibration) -> str:
-    """What a calibrated answer rests on, in a sentence."""
+    """Return one sentence on the runs that a calibrated answer is fitted to."""
     runs = sum(source.kind == "run" for source in record.inputs)
     return (
         f"{path} (SHA-256 {content_hash(path)[:12]}): {record.device} on "
@@ -106,7 +108,7 @@ def _calibration(path: str, record: Calibration) -> str:
 
 
 def _fitted(machine: Machine) -> str:
-    """What figures were fitted to, in a sentence."""
+    """Return one sentence on the data that the figures were fitted to."""
     record, published = machine.calibration, machine.platform
     fitted_to = NOT_CALIBRATED if machine.measured is None else LINKS_ASSUMED
     fitted_to = fitted_to if record is None else _calibration(machine.spec.calibration or "", record)
@@ -119,7 +121,7 @@ def _fitted(machine: Machine) -> str:
 def _interval(
     assumptions: Sequence[Assumed], machine: Machine, faults: Sequence[Fault] = (), *, attends: bool = False
 ) -> str:
-    """What the intervals cover, in a sentence. attends: whether the model has attention."""
+    """Return one sentence on what the intervals cover. attends: whether the model uses attention."""
     record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     measured = machine.measured is not None
@@ -195,8 +197,9 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
 
 
 def too_large(studies: StudyCache, estimate: Estimate) -> str | None:
-    """A row one of whose workers needs more memory than its GPU has, with the number of GPUs that would do; None where
-    it fits, or nothing is known.
+    """Return a row with a worker that needs more memory than its GPU has, and how many GPUs would be enough.
+
+    None if the setting fits or its memory is unknown.
     """
     result = estimate.result
     memory, room = result.memory, result.machine.capacities
@@ -220,7 +223,9 @@ def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
 
 
 def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
-    """Of a system that swaps its graph: what its iteration leaves out, and what the servers hold; None of others."""
+    """For a system that swaps its graph, return what its iteration time omits and what the servers hold. None for
+    others.
+    """
     method = scenario.method
     if not isinstance(method, Roc):
         return None
@@ -233,7 +238,7 @@ def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
 
 
 def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Source) -> Iterator[str]:
-    """The settings of a row beyond those that the calibration's runs had."""
+    """Return the settings of a row outside the range of the calibration's runs."""
     method, cluster = scenario.method, scenario.cluster
     place = {
         "workers": cluster.gpus,
@@ -255,7 +260,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     )
     for words in beyond(given, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
-    # Kernels that are not the record's are refused.
+    # Kernels that differ from the record's are refused.
     for name in (field for field in cluster.besides if field not in ("aggregator", "threads", "measured_compute")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"
 
@@ -268,7 +273,7 @@ LIES = {
 
 
 def batch_words(studies: StudyCache, scenarios: Sequence[Scenario]) -> Iterator[str]:
-    """`dgl: drawn by the GPU, graph and rows on the GPU`, of each scenario whose GPUs train mini-batches."""
+    """Return `dgl: drawn by the GPU, graph and rows on the GPU` for each scenario that trains mini-batches on GPUs."""
     for scenario in scenarios:
         if not scenario.method.mini_batches or resolve_machine(scenario.cluster).kind != "gpu":
             continue

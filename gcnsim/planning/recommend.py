@@ -1,17 +1,18 @@
-"""Which setting to choose: of those that may be recommended, the least approximate one that is about as fast as the
-fastest.
+"""Choose a setting: the least approximate one among those that are about as fast as the fastest allowed setting.
 
-One rule says what may be recommended (`Rule`), by every command: the methods asked for by name, else those that a
-question compares, no sampling below a least rate, whatever is sampled, and no values older than a limit. Staleness and
-sampling trade accuracy for time, so among settings within NEAR of the fastest the one with the largest rate, then the
-smallest tau, then the smallest cache is taken, unless a setting that was asked for itself is faster (by more than
-SAME).
+Every command uses one rule (`Rule`). It allows the methods named in the question, or those compared by default. It sets
+a least sampling rate and a largest staleness.
 
-A least rate of 0.1: PSC-GCN (Table II) reports accuracy at 0.1 equal to or above that of full-graph training on its
-three datasets, and 3.2 points below it on ogbn-products at 0.01; BNS-GCN (Table 4) reports scores at 0.1 equal to or
-above those at 1 on its three, at every number of partitions.
+Staleness and sampling trade accuracy for time. Among settings within NEAR of the fastest, the one with the largest rate
+is taken, then the smallest tau, then the smallest cache. A setting named in the question wins if it is faster by more
+than SAME.
 
-At most 2 iterations of staleness: the default of psc-gcn. No published accuracy of more is known here.
+The least rate is 0.1. PSC-GCN (Table II) reports accuracy at 0.1 equal to or above full-graph training on its three
+datasets, and 3.2 points below it on ogbn-products at 0.01. BNS-GCN (Table 4) reports scores at 0.1 equal to or above
+those at 1 on its three datasets, at every number of partitions.
+
+The largest staleness is 2 iterations, the default of psc-gcn. No published accuracy at a larger staleness is known
+here.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ NEAR: Final = 0.03
 T = TypeVar("T")
 
 MIN_SAMPLING_RATE: Final = 0.1
-"""The least sampling rate that is recommended unless the question says another."""
+"""The least sampling rate that is recommended by default."""
 
 MAX_STALENESS: Final = 2
-"""The most iterations of staleness that are recommended unless the question says otherwise."""
+"""The largest staleness in iterations that is recommended by default."""
 
 SAME: Final = 0.005
-"""Settings within half a per cent are as fast as each other: drawn graphs alone make more of a difference."""
+"""Settings within 0.5 % count as the same speed; sampled graphs alone differ by more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What may be recommended.
+    """The rule for settings that may be recommended.
 
-    methods: their names; named: whether the question named them. min_sampling_rate: the least rate of sampling
-    (epsilon of edges, rate of nodes). max_staleness: the most iterations (tau) that values may be old.
+    methods: their names. named: whether the question named them. min_sampling_rate: the least sampling rate (epsilon of
+    edges, rate of nodes). max_staleness: the largest age of values in iterations (tau).
     """
 
     methods: tuple[str, ...] = COMPARED
@@ -60,7 +61,7 @@ class Rule:
 
     @classmethod
     def of(cls, methods: Sequence[str], min_sampling_rate: Any = None, max_staleness: Any = None) -> Rule:
-        """The rule of what options say; no methods: those compared by default; None: the default.
+        """Return the rule that the options describe. No methods: those compared by default. None: the default.
 
         Raises ScenarioError for a value out of range.
         """
@@ -73,7 +74,7 @@ class Rule:
         return cls(tuple(dict.fromkeys(methods)) or COMPARED, bool(methods), float(rate), tau)
 
     def excludes(self, scenario: Scenario) -> str | None:
-        """Why a setting may not be recommended; None where it may."""
+        """Return why a setting may not be recommended, or None if it may."""
         method = scenario.method
         if method.name not in self.methods:
             why = "was not asked for" if self.named else "is shown for comparison only"
@@ -81,7 +82,7 @@ class Rule:
         return self.too_approximate(scenario)
 
     def too_approximate(self, scenario: Scenario) -> str | None:
-        """Why a setting is more approximate than is allowed; None where it is not."""
+        """Return why a setting is too approximate, or None if it is not."""
         rate, tau = rate_of(scenario.method), scenario.method.tau
         if rate < self.min_sampling_rate:
             hint = f" (--min-sampling-rate {rate:g} allows it)" if rate else "; no --min-sampling-rate allows it"
@@ -90,39 +91,36 @@ class Rule:
             return f"tau {tau} is above {self.max_staleness} (--max-staleness {tau} allows it)"
         return None
 
-    def report(self) -> RuleReport:
-        """As a result."""
-        return RuleReport(self.methods, self.min_sampling_rate, self.max_staleness, self.text)
+    def report(self, option: str = "--allow") -> RuleReport:
+        """Return the rule as a result. option: the one that chooses the methods."""
+        text = f"{', '.join(self.methods)}, with {self.limits} (change: {option}, --min-sampling-rate, --max-staleness)"
+        return RuleReport(self.methods, self.min_sampling_rate, self.max_staleness, text)
 
     @property
     def limits(self) -> str:
-        """How approximate a setting may be, as a clause."""
+        """Return the limits on sampling and staleness as a clause."""
         return f"a sampling rate of at least {self.min_sampling_rate:g} and tau at most {self.max_staleness}"
-
-    @property
-    def text(self) -> str:
-        """The rule as a sentence."""
-        methods = ", ".join(self.methods)
-        return f"{methods}, with {self.limits} (change: --allow, --min-sampling-rate, --max-staleness)"
 
 
 def rate_of(method: Method) -> float:
-    """The share of boundary edges or nodes that a method draws; 1 where it draws none of them."""
+    """Return the share of boundary edges or nodes that a method samples, or 1 if it samples none."""
     return method.sampling().rate
 
 
 def approximation_key(scenario: Scenario) -> tuple[float, int, float, float]:
-    """What a setting gives up, for sorting: less sampling, less staleness, less cache memory first."""
+    """Return the sort key of a setting's approximation: less sampling, then less staleness, then less cache memory
+    first.
+    """
     method = scenario.method
     return (-rate_of(method), method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The setting chosen on one machine.
+    """The chosen setting of one machine.
 
-    pool: what it was chosen from, the settings that fit where any does. wins: bool[draws], the joint draws of the
-    assumptions in which it is the fastest of them, or within NEAR of the fastest. why: in words.
+    pool: the candidates, limited to those that fit in memory if any does. wins: bool[draws], the joint draws in which
+    the choice is the fastest or within NEAR of it. why: the reason in words.
     """
 
     estimate: Candidate
@@ -132,15 +130,16 @@ class Choice:
 
     @property
     def share(self) -> float:
-        """The share of the draws that it wins."""
+        """The share of the draws in which the choice wins."""
         return float(self.wins.mean())
 
 
 def choose(pool: Sequence[Candidate], shown: Sequence[Scenario], rule: Rule) -> Choice:
-    """The mildest of `pool` (settings of one machine that may be recommended) that is about as fast as the fastest.
+    """Choose from `pool` (allowed settings of one machine) the least approximate one that is about as fast as the
+    fastest.
 
-    shown: the question's own settings: none of them that is in the pool is faster than what is chosen, by more than
-    SAME. Epochs are compared, in which every training node is trained once.
+    shown: the settings named in the question; none of them in the pool is faster than the choice by more than SAME.
+    Times per epoch are compared: every training node is trained once.
     """
     held = [candidate for candidate in pool if candidate.result.fits is not False]
     possible = held or list(pool)
@@ -157,8 +156,7 @@ def choose(pool: Sequence[Candidate], shown: Sequence[Scenario], rule: Rule) -> 
 def mildest(
     options: Sequence[T], shown: Collection[Scenario], scenario: Callable[[T], Scenario], seconds: Callable[[T], float]
 ) -> T:
-    """The least approximate of the options of one machine that is within NEAR of the fastest, and within SAME of every
-    one that was asked for itself."""
+    """Return the least approximate setting within NEAR of the fastest and within SAME of every setting in `shown`."""
     own = [seconds(option) for option in options if scenario(option) in shown]
     limit = min(min(map(seconds, options)) * (1 + NEAR), min(own, default=inf) * (1 + SAME))
     near = [option for option in options if seconds(option) <= limit]
@@ -177,7 +175,7 @@ def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
 
 
 def less_approximate(method: Method, other: Method) -> str:
-    """What a setting has over another that is about as fast."""
+    """Return the advantage of a setting over another that is about as fast."""
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:

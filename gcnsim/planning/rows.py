@@ -1,4 +1,4 @@
-"""Estimates as results: the rows, memory and links that JSON, tables and pages share."""
+"""Convert estimates to results: the rows, memory and links that JSON, tables and pages share."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from gcnsim.simulation import Result, link_units, tightest, wrong_by
 
 
 def device_of(cluster: ClusterSpec) -> str:
-    """The device of every server; where servers differ, each in turn."""
+    """Return the device of all servers, or the list of devices if servers differ."""
     return cluster.device if cluster.devices is None else ",".join(cluster.devices)
 
 
 def rent_of(cluster: ClusterSpec, book: PriceBook) -> Rent | None:
-    """What the cluster costs per hour; None where no price is known, nor of unequal servers."""
+    """Return the cluster's price per hour, or None if no price is known or the servers differ."""
     if cluster.devices is not None:
         return None
     return book.rent(cluster.device, cluster.gpus, cluster.servers, cluster.gpus_per_server, cluster.host)
 
 
 def cost_of(rent: Rent | None, seconds: float | None) -> float | None:
-    """What `seconds` on a rented cluster cost, in the currency asked for; None where either is not known."""
+    """Return the price of `seconds` on a rented cluster in the chosen currency, or None if either is unknown."""
     return None if rent is None or seconds is None else rent.per_hour * seconds / 3600.0
 
 
 def usd_of(rent: Rent | None, seconds: float | None) -> float | None:
-    """The same in US dollars."""
+    """Return the same price in US dollars."""
     return None if rent is None or seconds is None else rent.usd_per_hour * seconds / 3600.0
 
 
 def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: PriceBook | None = None) -> Row:
-    """One row of results, not judged beside others. dataset: the name of its graph; baseline_s: the iteration time of
-    full-graph training on the same machine, None where it cannot be known. book: the prices, None: the catalogue's.
+    """Return one row of results, not yet compared with others.
+
+    dataset: the name of the graph. baseline_s: the full-graph iteration time on the same machine, None if unknown.
+    book: the prices, None for the catalogue's.
     """
     scenario, result, metrics = estimate.scenario, estimate.result, estimate.result.metrics
     method, limit = scenario.method, result.limit
@@ -91,15 +93,15 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
 
 
 MOST_BASELINES: Final = 100_000
-"""Full-graph times that a `RowEvaluator` keeps."""
+"""The most full-graph times that a `RowEvaluator` keeps."""
 
 
 class RowEvaluator:
-    """Rows of settings asked for one by one: each workload is read once, each baseline simulated once, and no other
-    result is kept.
+    """Evaluates settings one by one: each workload is read once, each baseline simulated once, and no other result is
+    kept.
 
-    book: prices, None: the catalogue's. most_workloads: of more, all are read again. templates: within what a setting
-    is simulated, to reuse schedules.
+    book: prices, None for the catalogue's. most_workloads: the cache is emptied beyond this number of workloads.
+    templates: the context in which settings are simulated, which reuses schedules.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class RowEvaluator:
         self._baselines: dict[Scenario, float | None] = {}
 
     def studies(self, scenario: Scenario) -> StudyCache:
-        """The studies of the scenario's workload, without results."""
+        """Return the study cache of the scenario's workload, without results."""
         key = (scenario.workload, scenario.partition, scenario.run)
         if key not in self._studies:
             if len(self._studies) >= self._most_workloads:
@@ -122,7 +124,7 @@ class RowEvaluator:
         return self._studies[key]
 
     def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
-        """The row of a setting. interval: whether the assumptions' effect on it is estimated. Raises GcnsimError."""
+        """The row of a setting. interval: whether to estimate the effect of the assumptions. Raises GcnsimError."""
         studies, compared = self.studies(scenario), full_graph(scenario)
         if compared not in self._baselines:
             if len(self._baselines) >= MOST_BASELINES:
@@ -140,13 +142,13 @@ class RowEvaluator:
 
 
 def most(result: Result) -> Memory:
-    """What the worker holds that is nearest its GPU's limit. Of results with a law for it."""
+    """Return the memory of the worker closest to its GPU's limit. The result must have a memory law."""
     assert result.memory is not None
     return result.memory[tightest(result.memory, result.machine.capacities)]
 
 
 def run_length(result: Result) -> RunLength:
-    """How long a run was, and how closely it was simulated."""
+    """Return the length and the fidelity of a run."""
     run, grain_s = result.run, result.run.schedule.grain_s
     return RunLength(
         iterations=run.iterations,
@@ -161,7 +163,7 @@ def run_length(result: Result) -> RunLength:
 
 
 def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:
-    """Every worker's memory by component, and what its device has; None where there is no law for it."""
+    """Return the memory of every worker by component and the memory of its device, or None without a memory law."""
     result = studies.result(scenario)
     if result.memory is None:
         return None
@@ -179,7 +181,7 @@ def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | Non
 
 
 def links_of(result: Result) -> dict[str, LinkTraffic]:
-    """Per network, PCIe and memory link in use: mean bytes per iteration, and their share of its capacity."""
+    """Per network, PCIe and memory link in use, the mean bytes per iteration and their share of the capacity."""
     schedule = result.run.schedule
     carried = link_units(result.run, result.warm_up)
     facts = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
@@ -191,6 +193,6 @@ def links_of(result: Result) -> dict[str, LinkTraffic]:
 
 
 def prices_report(book: PriceBook) -> PricesReport | None:
-    """By which prices costs are; None where nobody chose them."""
+    """Return the prices used for costs, or None if none were chosen."""
     rate = book.exchange
     return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None

@@ -1,8 +1,8 @@
-"""The settings of a question: a row for every combination of values (`Grid`), the candidates that a rule allows, and of
-these the ones worth simulating.
+"""The settings of a question: one row for every combination of values (`Grid`), and the candidates that the rule
+allows.
 
-Candidates are ranked by their analytic estimate; the most promising are simulated. What-if and recommend take theirs
-from here.
+Candidates are ranked by their analytic estimate, and the most promising ones are simulated. What-if and recommend share
+this module.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ RATES: Final = (1.0, 0.5, 0.2, 0.1)
 """Sampling rates of candidates."""
 
 SIMULATED: Final = 3
-"""Candidates of a method with staleness that are simulated; of every other one that may be recommended, the best."""
+"""The number of candidates simulated for a method with staleness; other methods get one."""
 
 MAX_RATIO: Final = 2.0
-"""A method's best candidate is left unsimulated where its estimate is so many times the best."""
+"""A method's best candidate is not simulated if its estimate exceeds the best by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows.
+    """The requested values; each combination is a row. Knobs that a method lacks do not multiply its rows.
 
-    devices, bandwidths: of the cluster, none where each server has its own. servers: clusters of several hosts or GPUs
-    in a server; none where the question's own is the only one. extra_knobs: values of knobs that few methods have.
-    optional: methods that are left out where they cannot be answered for, in a comparison of all, where methods have a
-    row per variant.
+    devices, bandwidths: values for the cluster; empty if each server has its own. servers: clusters with several hosts
+    or GPUs per server; empty for the question's own cluster only. extra_knobs: values of method-specific knobs.
+    optional: methods that a comparison leaves out if they are not supported.
     """
 
     methods: tuple[str, ...]
@@ -57,7 +56,7 @@ class Grid:
     servers: tuple[ClusterSpec, ...] = ()
 
     def mapping(self) -> dict[str, list[Any]]:
-        """The values as plain data."""
+        """Return the values as plain data."""
         values: dict[str, list[Any]] = {
             "methods": list(self.methods),
             "gpus": list(self.gpus),
@@ -78,12 +77,12 @@ class Grid:
 
 
 def _values_of(servers: tuple[ClusterSpec, ...], name: str) -> tuple[Any, ...]:
-    """The values that clusters have in a field, none twice."""
+    """Return the distinct values of a field over clusters."""
     return tuple(dict.fromkeys(getattr(server, name) for server in servers))
 
 
 def plain_knob(value: Any) -> Any:
-    """A knob's value as plain data."""
+    """Return a knob's value as plain data."""
     if isinstance(value, CacheSize):
         return value.describe()
     return list(value) if isinstance(value, tuple) else value
@@ -91,20 +90,20 @@ def plain_knob(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """A setting that has no row, and why."""
+    """A setting without a row, and the reason."""
 
     scenario: Scenario
     reason: str
 
     def as_row(self) -> LeftOutRow:
-        """As a result."""
+        """Return it as a result row."""
         method, cluster = self.scenario.method, self.scenario.cluster
         machine = (cluster.gpus, cluster.bandwidth, device_of(cluster))
         return LeftOutRow(method.name, knob_text(method), self.reason, *machine)
 
 
 def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
-    """One scenario per row, machines outermost."""
+    """Return one scenario per row, machines outermost."""
     rows: list[Scenario] = []
     for cluster in machines(base, grid):
         for name in grid.methods:
@@ -113,7 +112,7 @@ def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
 
 
 def machines(base: Scenario, grid: Grid) -> list[ClusterSpec]:
-    """The clusters asked for, servers outermost, then devices, GPUs and bandwidths."""
+    """Return the requested clusters: servers outermost, then devices, GPUs and bandwidths."""
     return [
         replace(server, device=device, gpus=gpus, bandwidth=bandwidth)
         for server in grid.servers or (base.cluster,)
@@ -124,12 +123,12 @@ def machines(base: Scenario, grid: Grid) -> list[ClusterSpec]:
 
 
 def overlap_of(grid: Grid) -> str:
-    """What runs beneath synchronous transfers, in every row that waits for some."""
+    """Return the work that overlaps synchronous transfers in every row that waits for some."""
     return str(dict(grid.extra_knobs).get(OVERLAP, (NO_OVERLAP,))[0])
 
 
 def _methods(base: Scenario, name: str, grid: Grid) -> list[Method]:
-    """The rows of one method, with the overlap wanted where that has an effect."""
+    """Return the rows of one method, with the requested overlap if it has an effect."""
     kind = method_type(name)
     own = base.method if base.method.name == name else None
     general: dict[str, tuple[Any, ...]] = {"rate": grid.rates}
@@ -146,9 +145,9 @@ def _methods(base: Scenario, name: str, grid: Grid) -> list[Method]:
 
 
 def _variants(kind: type[Method], grid: Grid, start: Method | None) -> list[Method]:
-    """A row for every combination of its extra knobs' values, and for its variants in a comparison of all.
+    """Return one row for every combination of the method's extra knobs, and its variants if all methods are compared.
 
-    start: the method whose other knobs stay, None: at their defaults.
+    start: the method that gives the other knobs; None for defaults.
     """
     kept = {} if start is None else dict(start.values())
     extra = {knob: values for knob, values in grid.extra_knobs if kind.has(knob)}
@@ -164,8 +163,8 @@ def _variants(kind: type[Method], grid: Grid, start: Method | None) -> list[Meth
 def split_supported(
     studies: StudyCache, settings: Sequence[Scenario], optional: frozenset[str]
 ) -> tuple[list[Scenario], list[SkippedRow]]:
-    """Those of `settings` that can be answered for, and the others with the reason. Raises GcnsimError for what was
-    wanted by name.
+    """Split `settings` into the supported ones and the others with the reason. Raises GcnsimError if a named setting is
+    unsupported.
     """
     kept, skipped = [], []
     for scenario in settings:
@@ -181,17 +180,18 @@ def split_supported(
 
 
 def usual_rows(scenario: Scenario, names: Sequence[str]) -> list[Scenario]:
-    """The settings on the scenario's machine that a question compares where it names no knob: each method as it is
-    without being asked otherwise."""
+    """Return the settings on the scenario's machine that are compared without named knobs: each method with its
+    defaults.
+    """
     base = scenario.method
     methods = [base if base.name == name else create_method(name) for name in names]
     return [replace(scenario, method=method.overlapping(base.overlap)) for method in methods]
 
 
 def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
-    """The settings considered on the scenario's machine, the mildest first."""
-    found = dict.fromkeys(one for name in rule.methods for one in _of_method(scenario, name, rule))
-    return sorted(found, key=approximation_key)
+    """Return the settings considered on the scenario's machine, least approximate first."""
+    every = dict.fromkeys(one for name in rule.methods for one in _of_method(scenario, name, rule))
+    return sorted(every, key=approximation_key)
 
 
 def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
@@ -207,10 +207,10 @@ def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
 
 
 def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scenario]:
-    """The candidates that are worth simulating: every one whose estimate is within NEAR of the best; and, whatever the
-    estimate says of methods, of psc-gcn the best of three taus, of other methods the best one.
+    """Return the candidates that are worth simulating: every one whose estimate is within NEAR of the best.
 
-    The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
+    It adds the best of three taus of psc-gcn and the best candidate of every other method. The estimate ignores the
+    gain from a second iteration of slack, so tau above 1 uses the estimate of tau 1.
     """
     known = _estimated(studies, candidates(scenario, rule))
     settings = [setting for setting, seconds in known.items() if seconds < inf]
@@ -232,7 +232,7 @@ def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scena
 
 
 def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario]:
-    """The most promising cases of a method with staleness, one of each tau."""
+    """Return the most promising setting of a method with staleness for each tau."""
     firsts: dict[int, Scenario] = {}
     for setting in order:
         if kind.as_this_method(setting.method) is not None:
@@ -241,9 +241,9 @@ def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario
 
 
 def _estimated(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
-    """The estimates of those settings that may be among the best, in their order.
+    """Return the estimates of the settings that may be among the best, in order.
 
-    A cache makes nothing slower: smaller caches are estimated only where the largest that fits is near the best.
+    A cache slows nothing down, so smaller caches are estimated only if the largest that fits is near the best.
     """
 
     def twin(setting: Scenario) -> Scenario:
@@ -268,7 +268,7 @@ def _estimates_of(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Sce
 
 
 def sort_by_estimate(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds]) -> list[Scenario]:
-    """Those near the best estimate by approximation_key, then the rest by time."""
+    """Sort settings: those near the best estimate by approximation_key, then the rest by time."""
     limit = min((known[setting] for setting in settings), default=0.0) * (1 + NEAR)
     near = [setting for setting in settings if known[setting] <= limit]
     far = [setting for setting in settings if known[setting] > limit]

@@ -1,12 +1,11 @@
-"""The joint draws of the assumptions simulated, of the recommended setting and of those that compete with it.
+"""Simulate the joint draws of the assumptions for the recommended setting and for its competitors.
 
-A draw is a run of its own, so this is done where it may change what is said: of the recommended setting, and of every
-setting that the estimates put near it. How many are afforded depends on the work alone, never on a clock: the same
-question has the same answer everywhere. Only a longest wait ends it earlier; the answer then says how many were
-simulated: it depends on the clock, nothing else does.
+Each draw is a separate run, so only settings near the recommended one are simulated. The number of draws depends on the
+amount of work, never on a clock: the same question has the same answer everywhere. Only `--max-wait` ends it earlier,
+and the answer then states how many draws were simulated.
 
-More draws of a few settings (`look_closer`) are for a share of them that something hangs on: the chance of meeting a
-target. Of DRAWS draws a share is known within 5 points, of CLOSER ones within 2 (95 %, measured over seeds).
+`look_closer` simulates more draws of a few settings, for the chance of meeting a target. With DRAWS draws a share is
+accurate to 5 points, with CLOSER draws to 2 (95 %, measured over seeds).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from gcnsim.uncertainty import DRAWS, DrawnRuns, TimeFactors, can_batch_draws, f
 from gcnsim.units import SECONDS
 
 COMPETES: Final = 0.1
-"""A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
+"""A setting competes with another if their times differ by at most 10 % in some of the central 90 % of draws."""
 
 AFFORDED: Final = 280_000
 """Most ops times iterations of all simulated draws of a question, for each worker: half a second of a core for six
@@ -37,22 +36,24 @@ workers, where an op of an iteration takes three tenths of a microsecond; a quar
 With fewer, settings of another tau stay estimated, which estimates do not tell apart."""
 
 AT_MOST: Final = 2_000_000
-"""And most of any question: about a second of a core with 24 workers, where an op of an iteration takes half a
-microsecond; with more of them it takes longer, and a draw has more of them than are afforded."""
+"""The most ops times iterations for any question: about 1 s of a core with 24 workers, at half a microsecond per op.
+
+With more workers, one draw exceeds the limit and takes longer.
+"""
 
 AT_A_TIME: Final = 13
-"""Draws that a process simulates before it asks for more."""
+"""The draws that a process simulates before it asks for more."""
 
 
 def competitors(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
-    """Those of `others` that compete with `chosen`, each once."""
-    found = []
+    """Return the settings of `others` that compete with `chosen`, each once."""
+    competing = []
     for one in {other.scenario: other for other in others if other.scenario != chosen.scenario}.values():
         over = one.epochs_over(chosen)
         low, high = central(over)
         if low <= 1.0 + COMPETES and high >= 1.0 - COMPETES:
-            found.append(one)
-    return found
+            competing.append(one)
+    return competing
 
 
 def simulate_draws(
@@ -62,18 +63,21 @@ def simulate_draws(
     on_progress: OnProgress = lambda done, total: None,
     deadline: Deadline | None = None,
 ) -> bool:
-    """Simulate the joint draws of `chosen` and of those of `others` that compete with it, as many as are afforded and
-    begun before the deadline, of each setting equally many; whether any were. Candidates are to be asked for again."""
+    """Simulate the joint draws of `chosen` and of its competitors in `others`, as many as the limits and the deadline
+    allow.
+
+    Each setting gets the same number of draws. Returns whether any were simulated; fetch the candidates again if so.
+    """
     wanted = _afforded(chosen, competitors(chosen, others))
-    # The longest first, so that no process is left with one at the end.
+    # The longest first, so that no process still works on one at the end.
     wanted.sort(key=effort_of, reverse=True)
     keys = list(dict.fromkeys(key for setting in wanted for key in placements_of(canonical(setting.scenario))))
-    found = simulated_factors(studies, keys, on_progress=on_progress, deadline=deadline)
-    made = min((one.size for one in found.values()), default=0)
+    by_key = simulated_factors(studies, keys, on_progress=on_progress, deadline=deadline)
+    made = min((one.size for one in by_key.values()), default=0)
     if deadline is not None:
         studies.max_wait = MaxWait(deadline.max_wait_s, made, DRAWS if keys else 0)
     if made:
-        studies.keep_draws({key: one[:made] for key, one in found.items()})
+        studies.keep_draws({key: one[:made] for key, one in by_key.items()})
     return made > 0
 
 
@@ -84,13 +88,13 @@ def simulated_factors(
     on_progress: OnProgress = lambda done, total: None,
     deadline: Deadline | None = None,
 ) -> dict[Key, FloatArray]:
-    """So many joint draws of every one of `keys`, simulated: times over the time at the stated values, float64[draws];
-    the first of them where the deadline came before the last.
+    """Return simulated times of joint draws over the time at the stated values, float64[draws], for every key.
 
-    The draws of each are graphs of one schedule (`can_batch_draws`).
+    If the deadline passes, only the first draws are returned. The draws of a key are graphs of one schedule
+    (`can_batch_draws`).
     """
     runs = [DrawnRuns.of(key[0], studies.accesses_of(key), studies.seed, draws) for key in keys]
-    # The stated values first, which stand behind the draws: without them no draw says anything.
+    # Start with the stated values: every draw is relative to them.
     order = [draws, *range(draws)]
     shares = [order[start : start + AT_A_TIME] for start in range(0, len(order), AT_A_TIME)]
     items = [(index, share) for share in shares for index in range(len(runs))]
@@ -119,8 +123,10 @@ def simulated_factors(
 
 
 def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
-    """`chosen`, and behind it as many of `others` as are afforded beside it, those of the least work first; none where
-    its own draws are not, since two settings are compared by the same means."""
+    """Return `chosen` and as many of `others` as the limit allows, least work first.
+
+    Empty if the draws of `chosen` exceed the limit, because two settings must be compared by the same means.
+    """
     left: float = most_effort(chosen.scenario.cluster.gpus)
     taken: list[Candidate] = []
     for one in (chosen, *sorted(others, key=effort_of)):
@@ -134,13 +140,15 @@ def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]
 
 
 def most_effort(gpus: int) -> int:
-    """Ops times iterations that all simulated draws of a question may have where so many GPUs are recommended."""
+    """Return the most ops times iterations that all simulated draws may have if this many GPUs are recommended."""
     return min(AFFORDED * gpus, AT_MOST)
 
 
 def effort_of(candidate: Candidate, draws: int = DRAWS) -> float:
-    """Ops times iterations of so many draws of a setting, were each as long as the run at the stated values; infinite
-    where draws are not graphs of one schedule."""
+    """Return ops times iterations of draws of a setting, each as long as the run at the stated values.
+
+    Infinite if the draws are not graphs of one schedule.
+    """
     if not can_batch_draws(candidate.scenario):
         return inf
     run = candidate.result.run
@@ -148,11 +156,11 @@ def effort_of(candidate: Candidate, draws: int = DRAWS) -> float:
 
 
 LEAST_S: Final = 1e-3
-"""The least limit: less is no time to answer anything in."""
+"""The shortest wait; no question is answered in less."""
 
 
 def read_max_wait(text: object) -> Seconds:
-    """A longest wait (30s, 2min) in seconds. Raises ScenarioError or UnitError, which name the option."""
+    """Parse a longest wait (30s, 2min), in seconds. Raises ScenarioError or UnitError, which name the option."""
     try:
         seconds = SECONDS.parse(text)
     except UnitError as error:
@@ -164,14 +172,14 @@ def read_max_wait(text: object) -> Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The end of a longest wait. max_wait_s: as it was given; end_s: on the machine's clock."""
+    """The end of a longest wait. max_wait_s: the wait as given; end_s: its end on the machine's clock."""
 
     max_wait_s: Seconds
     end_s: Seconds
 
     @classmethod
     def after(cls, max_wait_s: Seconds) -> Deadline:
-        """The end of a wait that begins now."""
+        """Return the deadline of a wait that begins now."""
         return cls(max_wait_s, clock.now() + max_wait_s)
 
     @property
@@ -181,20 +189,20 @@ class Deadline:
 
 
 CLOSER: Final = 512
-"""Joint draws of a setting that is looked at more closely."""
+"""The joint draws of a setting that is examined more closely."""
 
 AFFORDED_CLOSER: Final = 3_000_000
-"""Most ops times iterations of the draws of one setting that are simulated: one to two seconds of a core."""
+"""The most ops times iterations of the simulated draws of one setting: one to two seconds of a core."""
 
 
 def look_closer(studies: StudyCache, scenarios: Sequence[Scenario]) -> None:
-    """Find the times of `scenarios` under CLOSER joint draws, for `Candidate.closest`."""
+    """Store the times of `scenarios` under CLOSER joint draws, for `Candidate.closest`."""
     simplest = list(dict.fromkeys(map(canonical, scenarios)))
     keys = [key for scenario in simplest for key in placements_of(scenario)]
-    found = parallel_map(
+    times = parallel_map(
         lambda key: factors(key[0], studies.accesses_of(key), studies.seed, CLOSER), keys, studies.processes
     )
-    left_open: dict[Key, TimeFactors] = dict(zip(keys, found, strict=True))
+    left_open: dict[Key, TimeFactors] = dict(zip(keys, times, strict=True))
     afforded = [scenario for scenario in simplest if effort_of(studies.candidate(scenario), CLOSER) <= AFFORDED_CLOSER]
     simulated = simulated_factors(studies, [key for one in afforded for key in placements_of(one)], CLOSER)
     studies.keep_closer(

@@ -1,11 +1,11 @@
-"""The gain of one more step of each knob from the recommended setting: of the method, the machine, the partition.
+"""The gain from changing one knob of the recommended setting: its method, machine or partition.
 
-A step of the machine is not simulated if it has no effect, and the answer says why. That is so if it is proven to
-shorten the iteration by less than 1 %. Its analytic estimate must also be the same under nearly every draw of the
-assumptions. The other steps are simulated. Their gain is compared under the same draws of the assumptions, since most
-unknowns are shared.
+A change of the machine is not simulated if it has no effect, and the answer says why. That requires a proof that it
+shortens the iteration by less than 1 %. Its analytic estimate must also be the same under nearly every draw of the
+assumptions. All other changes are simulated. Their gain is compared under the same draws of the assumptions, because
+most unknowns are shared.
 
-Where each worker trains the training nodes of its own part, a step leads to parts with about equally many of them.
+If each worker trains the training nodes of its part, one change balances these nodes.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from gcnsim.units import format_gbps
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2
-"""Memory bandwidth of the next device over that of this one, at least."""
+"""The least ratio of memory bandwidths between the next device and this one."""
 
 EVEN: Final = "perfectly even"
 TRAINING: Final = "training nodes"
 
 SLIGHT: Final = 0.05
-"""What can be told apart neither at the stated values nor by so much in the draws has no effect."""
+"""A change within this share, at the stated values and in the draws, counts as having no effect."""
 
 PATIENCE_S: Final = 2.0
-"""Seconds of METIS that a step may take unasked."""
+"""The most seconds of METIS that an unrequested change may take."""
 
 
 TOUCHES: Final[Mapping[str, frozenset[str]]] = {
@@ -61,14 +61,16 @@ TOUCHES: Final[Mapping[str, frozenset[str]]] = {
     "sampler threads": frozenset({"cpu"}),
     "sampler": frozenset({"cpu", "pcie", "latency"}),
 }
-"""By knob of the machine, the kinds of resources (`gcnsim.simulation.limit.WORDS`) that a step of it makes faster."""
+"""By machine knob, the kinds of resources (`gcnsim.simulation.limit.WORDS`) that its change makes faster."""
 
 
 def next_steps(
     studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[Step], list[NoEffect]]:
-    """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
-    effect; a step that nothing allows is left out, and one to parts that are known from another source.
+    """Return one change of each knob from `scenario`, the most useful first and those that do not fit last.
+
+    It also returns the knobs without effect. Forbidden changes are left out, and so is a change to a partition from
+    another source.
     """
     changes, idle = try_changes(studies, scenario, rule, on_progress)
     now = studies.result(scenario)
@@ -107,7 +109,7 @@ def _saved(share: float) -> str:
 
 
 def _nothing(change: KnobChange, now: Result) -> NoEffect:
-    """That a change changes nothing, and why."""
+    """Return a row that says a change has no effect, and why."""
     limit = now.limit
     why = why_cores_do_not_matter(now.scenario) if change.knob == "host cores" else None
     if change.knob == "PCIe" and resolve_machine(now.scenario.cluster).copies_limited:
@@ -122,8 +124,7 @@ def _nothing(change: KnobChange, now: Result) -> NoEffect:
 def try_changes(
     studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[KnobChange], list[NoEffect]]:
-    """The changes that are worth a look and that method and machine allow, each studied where it may matter
-    (`StudyCache.known`); and the knobs that cannot matter."""
+    """Return the allowed changes, simulated if they may matter (`StudyCache.known`), and the knobs without effect."""
     idle = list(no_effect(scenario))
     changes = possible_changes(studies, scenario, rule, {knob.knob for knob in idle})
     even = any(change.even for change in changes)
@@ -141,8 +142,9 @@ def try_changes(
 
 
 def possible_changes(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[KnobChange]:
-    """The changes worth a look: those of knobs that are not `idle`, which the workload allows, to parts that are known
-    from the same source. Times of profiled and of published parts differ by more than a GPU brings.
+    """Return the allowed changes of knobs that are not `idle`, with partitions from the same source.
+
+    Times of profiled and of published partitions differ by more than a GPU gains.
     """
     return [
         change
@@ -155,14 +157,14 @@ def possible_changes(studies: StudyCache, scenario: Scenario, rule: Rule, idle: 
 
 
 def _times_over(studies: StudyCache, change: KnobChange, scenario: Scenario) -> FloatArray:
-    """The time after the change over that before, draw by draw, float64[draws]."""
+    """Return the ratio of the time after the change to the time before, float64[draws]."""
     if change.even:
         return studies.times(scenario, even=True) / studies.times(scenario)
     return studies.candidate(change.scenario).over(studies.candidate(scenario))
 
 
 def _measured(change: KnobChange) -> bool:
-    """Whether the change leads to what was measured, where compute is."""
+    """Whether the change leads to a measured setting, if compute times are measured."""
     if resolve_machine(change.scenario.cluster).measured is None:
         return True
     with suppress(ScenarioError):
@@ -171,7 +173,7 @@ def _measured(change: KnobChange) -> bool:
 
 
 def no_effect(scenario: Scenario) -> Iterator[NoEffect]:
-    """Knobs that cannot matter, whatever their value."""
+    """Return the knobs that have no effect at any value."""
     cluster = scenario.cluster
     if cluster.servers == 1:
         yield NoEffect("bandwidth", "one server: the network is not used")
@@ -196,14 +198,14 @@ def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
 
 
 def _as_asked(method: Method, rule: Rule) -> list[Method]:
-    """The method, and under the name of each one that may be recommended and of which it is a case."""
+    """Return the method, and its equivalents under the names of the methods that may be recommended."""
     kinds = [type(method), *map(method_type, rule.methods)]
     return [found for kind in dict.fromkeys(kinds) if (found := kind.as_this_method(method)) is not None]
 
 
 def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
-    """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
-    # Parts that were measured are those that there are.
+    """Return the METIS setting with the best analytic estimate, if the graph is partitioned quickly."""
+    # Measured compute times fix the partition.
     variants = () if scenario.cluster.measured_compute else partition_variants(scenario)
     graph = studies.accesses.graph
     if not variants or graph is None:
@@ -216,8 +218,10 @@ def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
 
 
 def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
-    """METIS balancing training nodes too, where even ones would shorten an epoch; not where somebody else cut the graph
-    or measured its parts, and where METIS would take long."""
+    """Return METIS with balanced training nodes, if balanced ones would shorten an epoch.
+
+    None for a given partition, for measured parts, and if METIS would take long.
+    """
     graph, spec = studies.accesses.graph, scenario.partition
     fixed = scenario.cluster.measured_compute or spec.file is not None or spec.balance == TRAINING_NODES
     if graph is None or fixed:
@@ -232,8 +236,10 @@ def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChan
 
 
 def one_server_more(scenario: Scenario) -> Scenario | None:
-    """The scenario with a server more, or where its last server holds fewer GPUs than others, with that one full; None
-    where its cluster or its workload is for just so many workers."""
+    """Return the scenario with one more server, or with its last server filled if it holds fewer GPUs than the others.
+
+    None if its cluster or workload has a fixed number of workers.
+    """
     cluster, of_one = scenario.cluster, scenario.cluster.gpus_per_server
     if scenario.partition.file is not None or cluster.devices is not None or scenario.workload.trace is not None:
         return None
@@ -244,7 +250,7 @@ def one_server_more(scenario: Scenario) -> Scenario | None:
 
 
 def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange]:
-    """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
+    """Return the changes of the network: twice the bandwidth, one more server, within the limits of the cluster."""
     with suppress(ScenarioError):
         faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
         ends = format_gbps(cluster.bandwidth), format_gbps(faster.bandwidth)
@@ -255,7 +261,7 @@ def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange
 
 
 def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange]:
-    """The next GPU, the next PCIe, and what draws the graphs on the host."""
+    """Return the changes of the servers: the next GPU, the next PCIe version, and the sampling on the host."""
     machine = resolve_machine(cluster)
     fixed = cluster.calibration or cluster.platform or cluster.devices or cluster.measured_compute
     if machine.kind == "gpu" and not fixed:
@@ -274,7 +280,7 @@ def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange
 
 
 def _next_device(name: str) -> str | None:
-    """The GPU with the next higher memory bandwidth, of those that are rented out where this one is."""
+    """Return the GPU with the next higher memory bandwidth; if this GPU can be rented, that one can be too."""
     rented = name in devices() and bool(prices(name))
     now = device(name).memory_bandwidth.value
     faster = [

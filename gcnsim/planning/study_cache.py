@@ -1,7 +1,4 @@
-"""The evaluator of a question's settings: analytic bounds, estimates, simulations, joint draws of the assumptions.
-
-What-if, recommend and sweep ask it alone. Each setting is simulated once; slow inputs are shared.
-"""
+"""The evaluator of a question's settings: bounds, estimates, simulations and joint draws, each computed once."""
 
 from __future__ import annotations
 
@@ -52,10 +49,10 @@ from gcnsim.uncertainty import (
 T = TypeVar("T")
 
 OnProgress: TypeAlias = Callable[[int, int], object]
-"""Hears how many simulations are done, and of how many."""
+"""A callback that receives the number of finished simulations and the total."""
 
 FEW_WORKERS: Final = 12
-"""Up to so many workers, estimates of a few milliseconds each are made in one process."""
+"""Up to this many workers, estimates of a few milliseconds each run in one process."""
 
 ALONE: Final = 4_000
 """Most effort (`effort_of`) of studies for one process: others take a while to begin and find out the same again."""
@@ -65,19 +62,19 @@ SAMPLED_SLACK: Final = 0.95
 
 
 class StudyCache:
-    """Answers studies of scenarios that share one workload; the same scenario is never simulated twice.
+    """Studies scenarios that share one workload; the same scenario is never simulated twice.
 
-    processes: how many to use for independent studies; the results do not depend on it. graph: the scenario's graph,
-    where it is at hand already.
+    processes: processes for independent studies; results do not depend on it. graph: the scenario's graph, if already
+    read.
     """
 
     def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
         self.accesses = open_source(scenario, graph, processes)
         self.processes = processes
         self.max_wait: MaxWait | None = None
-        """How many draws were simulated in a time that was limited."""
+        """The number of simulated draws under a time limit."""
         self.seed = scenario.run.seed
-        """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
+        """The seed of the joint draws of the assumptions; all settings share it, so they are comparable."""
         self._results: dict[Key, Result] = {}
         self._factors: dict[Key, TimeFactors] = {}
         self._draws: dict[Key, FloatArray] = {}
@@ -88,19 +85,19 @@ class StudyCache:
         self._refused: set[Scenario] = set()
 
     def model(self, scenario: Scenario) -> Model:
-        """The scenario's model, with the widths that the workload declares."""
+        """Return the scenario's model, with the widths that the workload declares."""
         return resolve_model(scenario.workload, self.accesses.declared)
 
     def counts(self, scenario: Scenario, end: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
-        """What an iteration reads, at an end of what the workload leaves open."""
+        """Return the counts of feature rows that an iteration reads, at one end of the workload's uncertainty."""
         return self.accesses.counts(scenario, self.model(scenario).features, end)
 
     def allows(self, scenario: Scenario) -> bool:
-        """Whether the workload can be cut for the scenario's workers."""
+        """Whether the workload can be partitioned for the scenario's workers."""
         return scenario.cluster.gpus <= self.accesses.most_gpus
 
     def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError for a setting that the workload or the cluster does not allow."""
+        """Raise ScenarioError for a setting that the workload or the cluster does not allow."""
         self._read([scenario])
 
     def supports(self, scenario: Scenario) -> bool:
@@ -111,19 +108,20 @@ class StudyCache:
         return False
 
     def fits(self, scenario: Scenario) -> bool:
-        """Whether the GPUs hold the scenario, or may, for all that is known without simulating it."""
+        """Whether the GPUs have enough memory for the scenario, as far as is known without simulating it."""
         return holds(scenario, self.accesses) is not False
 
     def least_gpus(self, scenario: Scenario) -> int | None:
-        """The fewest GPUs that hold the scenario; None where that is not known."""
+        """Return the fewest GPUs with enough memory for the scenario; None if unknown."""
         key = canonical(scenario)
         if key not in self._least:
             self._least[key] = least_gpus(key, self.accesses)
         return self._least[key]
 
     def least_times(self, scenarios: Sequence[Scenario]) -> list[tuple[Seconds, int] | None]:
-        """Of each scenario the least seconds of an iteration, by its analytic lower bound at the stated values, and its
-        iterations in an epoch; None of those that the method or the machine does not allow."""
+        """Return, per scenario, the lower bound on its iteration in seconds and its iterations per epoch; None if not
+        allowed.
+        """
 
         def least(scenario: Scenario) -> tuple[Seconds, int]:
             counts = estimated_counts(scenario, self.accesses)
@@ -134,8 +132,8 @@ class StudyCache:
         return self._analytic(least, scenarios, None, self.processes)
 
     def estimates(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
-        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
-        those that the method or the machine does not allow.
+        """Return analytic estimates of `scenarios` from a mean sampled graph; infinite for scenarios that are not
+        allowed.
         """
         # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
         processes = 1 if all(one.cluster.gpus <= FEW_WORKERS for one in scenarios) else self.processes
@@ -147,8 +145,7 @@ class StudyCache:
     def _analytic(
         self, function: Callable[[Scenario], T], scenarios: Sequence[Scenario], refused: T, processes: int
     ) -> list[T]:
-        """`function` of all scenarios, side by side; `refused` of those that the method or the machine does not
-        allow."""
+        """Apply `function` to all scenarios in parallel; `refused` replaces the result of unsupported scenarios."""
 
         def one(scenario: Scenario) -> T:
             try:
@@ -160,7 +157,7 @@ class StudyCache:
         return parallel_map(one, scenarios, processes)
 
     def read_counts(self, scenarios: Sequence[Scenario]) -> None:
-        """Count what the scenarios read, before processes part ways: all of them then share it."""
+        """Count the rows that the scenarios read before processes fork, so that all of them share the counts."""
         for scenario in scenarios:
             with suppress(ScenarioError):
                 estimated_counts(scenario, self.accesses)
@@ -171,7 +168,7 @@ class StudyCache:
         whole: Sequence[Scenario] = (),
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
-        """Study `likely`, and `whole` with all orders of the parts, side by side; asking later is then free."""
+        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once."""
         keys = [(scenario, PartOrder.NUMBERED, False) for scenario in likely]
         keys += [(scenario, order, False) for scenario in whole for order in placements(scenario)]
         self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
@@ -184,10 +181,9 @@ class StudyCache:
         on_progress: OnProgress = lambda done, total: None,
         useless: Sequence[Scenario] = (),
     ) -> None:
-        """Study those of `changed` that may change the time of `base`.
+        """Study those of `changed` that may change the time of `base`, and `base` with balanced parts if `even`.
 
-        even: study `base` in even parts too. useless: those of `changed` proven to bring less than PRECISION; they are
-        studied only where an estimate is not within PRECISION of that of `base` in nearly every draw (see `known`).
+        useless: changes proven to gain less than PRECISION; studied only if their estimate differs in some draws.
         """
         keys = [(scenario, PartOrder.NUMBERED, False) for scenario in changed]
         keys += [(base, PartOrder.NUMBERED, True)] if even else []
@@ -199,7 +195,7 @@ class StudyCache:
         return (canonical(scenario), PartOrder.NUMBERED, even) in self._results
 
     def refused(self, scenario: Scenario) -> bool:
-        """Whether `scenario` was explored, and the method or the machine does not allow it."""
+        """Whether `scenario` was explored and the method or the machine does not allow it."""
         return canonical(scenario) in self._refused
 
     def _simulate(
@@ -211,15 +207,15 @@ class StudyCache:
         lenient: bool = False,
         similar: tuple[TimeFactors, frozenset[Scenario]] | None = None,
     ) -> None:
-        """Study what is `wanted` and was not yet.
+        """Study the keys of `wanted` that were not studied yet.
 
-        rows: settings whose bound and limit will be shown. lenient: what is refused is noted. similar: of these
-        settings, those that are estimated like that are not studied.
+        rows: settings whose bound and bottleneck are shown. lenient: refused settings are noted, not raised. similar:
+        settings with the same estimate as these are not studied.
         """
         keys = dict.fromkeys((canonical(scenario), order, even) for scenario, order, even in wanted)
         missing = [key for key in keys if key not in self._results]
         self._read(list(dict.fromkeys(scenario for scenario, _, _ in missing)), lenient=lenient)
-        # The longest first, so that no process is left with one at the end.
+        # The longest first, so that no process still works on one at the end.
         missing.sort(key=lambda key: -effort_of(key[0]))
 
         def one(key: Key, add: Callable[[int], object]) -> Study:
@@ -230,7 +226,7 @@ class StudyCache:
                     raise
                 found = Study(refused=True)
             if key[0] in rows and key[1] is PartOrder.NUMBERED and found.result and found.left_open:
-                # Found here, on as many cores as there are, and kept with the result.
+                # Computed here on all cores, and kept with the result.
                 _ = found.result.limit
                 found = found._replace(lower=self.lower(key[0]))
             add(1)
@@ -251,7 +247,9 @@ class StudyCache:
                 self._refused.add(key[0])
 
     def _study(self, key: Key, similar: TimeFactors | None) -> Study:
-        """The study of `key`, and what the assumptions leave open; no result where it is estimated as `similar`."""
+        """Return the study of `key` and the effect of its assumptions. No result if its estimate equals one of
+        `similar`.
+        """
         left_open = self._factors_of(key)
         if similar is not None and estimated_alike(left_open, similar):
             return Study(left_open=left_open)
@@ -261,49 +259,50 @@ class StudyCache:
         return Study(simulate_scenario(key[0], self.accesses_of(key)), left_open, paths=paths)
 
     def accesses_of(self, key: Key) -> Source:
-        """What the study of `key` reads."""
+        """Return the accesses that the study of `key` reads."""
         _, order, even = key
         accesses: Source = EvenPartition(self.accesses) if even else self.accesses
         return accesses if order is PartOrder.NUMBERED else Placed(accesses, order)
 
     def result(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Result:
-        """The study of `scenario`, its parts in the order `order`, or as even parts would have it."""
+        """Return the result of `scenario` with its parts in the order `order`, or perfectly balanced."""
         key = (canonical(scenario), order, even)
         if key not in self._results:
             self._results[key] = simulate_scenario(key[0], self.accesses_of(key))
         return self._results[key]
 
     def factors(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> TimeFactors:
-        """What the assumptions leave open of the time of `scenario`, its parts in the order `order`."""
+        """Return the effect of the assumptions on the time of `scenario`, with its parts in the order `order`."""
         key = (canonical(scenario), order, even)
         if key not in self._factors:
             self._factors[key] = factors(key[0], self.accesses_of(key), self.seed)
         return self._factors[key]
 
     def prepare_factors(self, scenarios: Sequence[Scenario]) -> None:
-        """Find what the assumptions leave open of `scenarios`, side by side; asking later is then free."""
+        """Compute the effect of the assumptions on `scenarios` in parallel; later calls return at once."""
         keys = dict.fromkeys((canonical(scenario), PartOrder.NUMBERED, False) for scenario in scenarios)
         missing = [key for key in keys if key not in self._factors]
         self._read([scenario for scenario, _, _ in missing])
-        found = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
-        self._factors |= dict(zip(missing, found, strict=True))
+        results = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
+        self._factors |= dict(zip(missing, results, strict=True))
 
-    def keep_draws(self, found: Mapping[Key, FloatArray]) -> None:
+    def keep_draws(self, draws: Mapping[Key, FloatArray]) -> None:
         """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
-        self._draws |= found
+        self._draws |= draws
 
-    def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
-        """Keep seconds per iteration under more joint draws than others have (`gcnsim.planning.simulated_draws`)."""
-        self._closer |= {canonical(scenario): times for scenario, times in found.items()}
+    def keep_closer(self, draws: Mapping[Scenario, FloatArray]) -> None:
+        """Keep seconds per iteration under extra joint draws (`gcnsim.planning.simulated_draws`)."""
+        self._closer |= {canonical(scenario): times for scenario, times in draws.items()}
 
     @property
     def with_draws(self) -> tuple[Scenario, ...]:
-        """The settings whose joint draws were simulated, in the order in which they were kept."""
+        """Return the settings with simulated joint draws, in the order in which they were kept."""
         return tuple(dict.fromkeys(scenario for scenario, _, _ in self._draws))
 
     def times(self, scenario: Scenario, *, even: bool = False) -> FloatArray:
-        """Seconds per iteration of `scenario` under every joint draw of the assumptions, as estimated,
-        float64[draws]."""
+        """Return estimated seconds per iteration of `scenario` under every joint draw of the assumptions,
+        float64[draws].
+        """
         key = (canonical(scenario), even)
         if key not in self._times:
             self._times[key] = times_by_draw(self, *key, self._factors_of, lambda _: None)
@@ -313,7 +312,7 @@ class StudyCache:
         return self.factors(key[0], key[1], even=key[2])
 
     def candidate(self, scenario: Scenario) -> Candidate:
-        """The study of `scenario` under every joint draw."""
+        """Return the study of `scenario` under every joint draw."""
         simplest, simulated = canonical(scenario), None
         if simplest in self.with_draws:
             simulated = times_by_draw(self, simplest, False, self._factors_of, self._draws.__getitem__)
@@ -321,19 +320,19 @@ class StudyCache:
         return Candidate(scenario, result, times, simulated, closer=closer)
 
     def estimate(self, scenario: Scenario) -> Estimate:
-        """The study of `scenario` with its interval."""
+        """Return the study of `scenario` with its interval."""
         candidate = self.candidate(scenario)
         result = candidate.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
         low, high = central(candidate.closest)
-        # The stated values are possible too, whatever the draws say.
+        # The stated values are possible too, even if no draw reaches them.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
         times = (candidate.estimated, candidate.simulated)
         return Estimate(scenario, result, *times, low, high, min(lower, low), max(upper, high))
 
     def lower(self, scenario: Scenario) -> Seconds:
-        """The analytic lower bound of the iteration with every assumption at its most favourable end."""
+        """Return the analytic lower bound of the iteration with every assumption at its most favourable end."""
         key = canonical(scenario)
         if key not in self._lower:
             ends = self.factors(key).workload or (1.0, 1.0)
@@ -343,7 +342,7 @@ class StudyCache:
         return self._lower[key]
 
     def baseline(self, scenario: Scenario) -> Seconds | None:
-        """Seconds per iteration of full-graph training on the scenario's machine; None where it cannot be known."""
+        """Return seconds per iteration of full-graph training on the scenario's machine, or None if unknown."""
         if (compared := baseline_of(scenario)) is None:
             return None
         try:
@@ -354,18 +353,18 @@ class StudyCache:
             return None
 
     def forget(self) -> None:
-        """Keep no results: of thousands of settings each is asked once. What is read and counted stays."""
+        """Drop all results but keep the inputs, for callers that study thousands of settings once each."""
         for kept in (self._results, self._factors, self._draws, self._times, self._closer, self._lower):
             kept.clear()
 
     def unsettled(self) -> list[Result]:
-        """The results so far whose run ended before it settled."""
+        """Return the results whose run ended before it reached a steady state."""
         return [result for result in self._results.values() if not result.settled]
 
     def _read(self, scenarios: Sequence[Scenario], *, lenient: bool = False) -> None:
-        """Read and record what `scenarios` need before processes part ways: what is slow is then shared.
+        """Read and record the inputs of `scenarios` before processes fork, so that slow ones are shared.
 
-        lenient: pass over what the method or the machine does not allow.
+        lenient: skip scenarios that the method or the machine does not allow.
         """
         for scenario in scenarios:
             with suppress(*([ScenarioError] if lenient else [])):
@@ -376,7 +375,7 @@ class StudyCache:
 
 
 def running_total(on_progress: OnProgress, total: int) -> Callable[[int], None]:
-    """What hears how much more is done, and says how much is, of `total`."""
+    """Return a callback that adds up finished work and reports it against `total`."""
     done = 0
 
     def count(more: int) -> None:
@@ -389,7 +388,7 @@ def running_total(on_progress: OnProgress, total: int) -> Callable[[int], None]:
 
 
 def counted(progress: Callable[[str], object], text: str) -> OnProgress:
-    """Says what is done next, and then how many of its simulations are done and how long the others will take."""
+    """Announce the next step, then report its finished simulations and the remaining time."""
     progress(text)
     left = TimeLeft()
     return lambda done, total: progress(f"{text}: {done:,} of {total:,} runs{left.text(done, total)}")

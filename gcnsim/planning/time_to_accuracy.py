@@ -1,8 +1,8 @@
-"""Time to accuracy: iterations that recorded runs needed, times predicted seconds per iteration.
+"""Time to accuracy: iterations of recorded runs times predicted seconds per iteration.
 
-How many iterations a method needs is not simulated. It is read off training runs of the same graph, model, method and
-knobs, on any machine: staleness and sampling decide it, hardware does not. Where no run was recorded, the answer says
-so, and in what the nearest run differs.
+The number of iterations a method needs is not simulated. It comes from training runs of the same graph, model, method
+and knobs, on any machine: staleness and sampling decide it, hardware does not. Without a matching run, the answer says
+so and names the differences from the nearest run.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from gcnsim.runs.recorded_run import LearningCurve
 
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
-"""Knobs of training that no question has: a run that moved one answers no question."""
+"""Training options that no question has; a run that changed one answers no question."""
 
 DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate")
-"""Knobs that decide accuracy, of those that recorded runs have too."""
+"""Knobs that affect accuracy and that recorded runs have too."""
 
 RECIPE: Final = (
     "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
     "sage_aggregator", "random_features", "random_classes", "dtype",
 )  # fmt: skip
-"""What decides accuracy too and a question does not say, or need not: runs are put together only where they agree."""
+"""Settings that affect accuracy and that a question may omit; runs are combined only if they agree on them."""
 
 BEFORE: Final = {"sage_aggregator": "mean"}
-"""What options stood at before there were such."""
+"""The values of options in runs recorded before the options existed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is trained. graph: its hash, None where only statistics of it are known; name: what it is called."""
+    """The trained workload. graph: the hash of the graph, None if only statistics are known; name: its name."""
 
     graph: str | None
     name: str
@@ -55,7 +55,7 @@ class Subject:
 
     @classmethod
     def of(cls, accesses: Source, scenario: Scenario, target: Target) -> Subject:
-        """What the scenario trains; its graph matters where recorded runs tell of the target."""
+        """Return the workload that the scenario trains; the graph is hashed only if recorded runs are given."""
         model = resolve_model(scenario.workload, accesses.declared)
         return cls(accesses.graph_hash if target.curves else None, accesses.name, model)
 
@@ -124,14 +124,16 @@ class Target:
 
     @classmethod
     def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
-        """The target with the runs in `folders`. Raises FileError for a folder without a readable run."""
+        """Return the target with the runs in `folders`. Raises FileError for a folder without a readable run."""
         from gcnsim.runs.recorded_run import read_learning_curve
 
         return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given or {})
 
     def reached(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
-        """Iterations until the accuracy, and from where: a recorded run, else what was given, labelled so; None and
-        why, where neither says."""
+        """Return the iterations until the accuracy and their source: a recorded run, or the given value, labelled so.
+
+        Returns None and the reason if neither is available.
+        """
         count, source = self.recorded(scenario, subject)
         given = self.given.get(scenario.method.name)
         if count is None and given is not None:
@@ -139,8 +141,11 @@ class Target:
         return count, source
 
     def recorded(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
-        """Iterations until the accuracy was first seen in a run of the scenario's method, knobs, graph and model, the
-        median over runs, and from where; None and why, where no run says."""
+        """Return the median iterations until the accuracy in runs with the same method, knobs, graph and model, and
+        their source.
+
+        Returns None and the reason if no run matches.
+        """
         mine = [curve for curve in self.curves if curve.options["method"] == scenario.method.name]
         if not mine:
             return None, "no recorded run of this method"
@@ -156,19 +161,19 @@ class Target:
 
 
 def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration | None, str]:
-    """The median of the runs' iterations to `accuracy`, as finely as they were evaluated."""
+    """Return the median of the runs' iterations to `accuracy`, as precise as their evaluation interval."""
     several = [curve for curve in fitting if len(curve.points) > 1]
     if not several:
         (done, share) = max(curve.points[0] for curve in fitting)
         return None, f"iterations needed are not known: evaluated once alone, {100 * share:.1f} % after {done}"
-    found = [(curve, curve.first(accuracy)) for curve in several]
-    # Accuracy was first seen at `count`; it may have been reached any time after the evaluation before.
+    first_reached = [(curve, curve.first(accuracy)) for curve in several]
+    # The accuracy was first seen at `count`; it may have been reached any time after the evaluation before.
     reached = sorted(
         (count, curve.path.name, count - max((done for done, _ in curve.points if done < count), default=0))
-        for curve, count in found
+        for curve, count in first_reached
         if count is not None
     )
-    if len(reached) * 2 <= len(found):
+    if len(reached) * 2 <= len(first_reached):
         best = max(curve.best for curve in several)
         return None, f"not reached: at most {100 * best:.1f} % in {plural(len(several), 'recorded run')}"
     count, name, step = reached[(len(reached) - 1) // 2]
@@ -177,7 +182,7 @@ def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration
 
 
 def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> Iterator[str]:
-    """In what the run is another one than asked, as words."""
+    """Return the differences between a run and the question, as words."""
     options, method = curve.options, scenario.method
     if subject.graph is None:
         yield f"{subject.name} is known by statistics, the run's graph is {curve.graph['name']}"
@@ -186,27 +191,27 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     workload, model = scenario.workload, subject.model
     widths = (model.features, *(shape.d_out for shape in model.shapes))
     wanted = _trained(model.name, widths, workload.norm, workload.preaggregate, workload.dense_layers)
-    # A run's layers all sum neighbours.
+    # In a run, every layer aggregates neighbours.
     ran = _trained(options.get("model"), curve.widths, options.get("norm"), options.get("preaggregate"), 0)
     yield from (_apart(name, ran[name], value) for name, value in wanted.items() if ran[name] != value)
-    # A cache decides no accuracy, it keeps rows that never change.
+    # A cache does not affect accuracy: it keeps rows that never change.
     knobs = {name: value for name, value in method.values().items() if name in DECIDING}
     usual = {name: knob.default for name, knob in UNQUERIED.items()}
     for name, value in options["knobs"].items():
         expected = knobs.get(name, usual.get(name, value))
         if value != expected:
             yield _apart(name, value, expected)
-    # A question's GraphSAGE has the mean; older runs do not say which they had, as there was no other.
+    # In a question, GraphSAGE aggregates by mean; older runs do not name the aggregation because there was no other.
     aggregator = options.get("sage_aggregator", "mean")
     if aggregator != "mean":
         yield _apart("sage_aggregator", aggregator, "mean")
-    # What is dropped is compared where the question says it.
+    # Dropout is compared only if the question states it.
     dropout = workload.dropout
     if dropout is not None and (ran_dropout := float(options.get("dropout", 0.0))) != dropout:
         yield _apart("dropout", FRACTION.exact(ran_dropout), FRACTION.exact(dropout))
     elif dropout and options["dropout_order"] != workload.dropout_order:
         yield _apart("dropout_order", options["dropout_order"], workload.dropout_order)
-    # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
+    # If every boundary row is fresh and complete, the sums are the same for any partition.
     divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:
         yield _apart("workers", curve.workers, scenario.cluster.gpus)
@@ -219,7 +224,7 @@ def _apart(name: str, ran: object, wanted: object, same: str = "") -> str:
 def _trained(
     model: object, widths: Sequence[int], norm: object, preaggregate: object, dense_layers: int
 ) -> dict[str, object]:
-    """What of a model decides accuracy; of the hidden layers' widths each once."""
+    """Return the properties of a model that affect accuracy, with each width of the hidden layers once."""
     return {
         "model": model,
         "layers": len(widths) - 1,
@@ -235,14 +240,14 @@ def _trained(
 def target_report(
     studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate], book: PriceBook
 ) -> TargetReport:
-    """Time and cost until the accuracy, of every row. first: the question on its first machine."""
+    """Return time and cost until the accuracy for every row. first: the question on its first machine."""
     subject = Subject.of(studies.accesses, first, target)
     runs = tuple(curve.path.name for curve in target.curves)
     return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows))
 
 
 def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:
-    """One row: iterations, seconds with their interval, and the cost on rented devices; None where it is not known."""
+    """Return one row: iterations, seconds with their interval, and the cost on rented devices, or None if unknown."""
     scenario = estimate.scenario
     count, source = target.reached(scenario, subject)
     rent = rent_of(scenario.cluster, book or PriceBook())

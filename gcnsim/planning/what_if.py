@@ -34,15 +34,16 @@ from gcnsim.uncertainty import refuse_unused_figures
 __all__ = ["Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 
 SLOW_S: Final = 0.2
-"""Seconds from which on cutting a graph is worth processes of its own."""
+"""The least seconds of partitioning for which separate processes pay off."""
 
 Progress = Callable[[str], None]
-"""Hears what is being done, before it is done."""
+"""A callback that is told of each step before it starts."""
 
 
 class Answer(NamedTuple):
-    """What a what-if found. base: the question on the first machine asked for. chosen: the recommended setting.
-    studies: with which the same question can be asked of other machines."""
+    """The answer to a what-if question. base: the question on the first machine. chosen: the recommended setting.
+    studies: the study cache, for the same question on other machines.
+    """
 
     result: WhatIf
     base: Scenario
@@ -61,10 +62,10 @@ def what_if(
     extras: Extras | None = None,
     notice: Progress = lambda _: None,
 ) -> Answer:
-    """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
+    """Answer the grid, recommend a setting on the best machine, and try one change of each knob from there.
 
-    target: an accuracy to be reached, whose time and cost every row then has. rule: what may be recommended.
-    extras: what else is wanted. notice: hears what is odd about a graph.
+    target: an accuracy whose time and cost every row then shows. rule: what may be recommended. extras: optional
+    requests. notice: a callback for warnings about the graph.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
@@ -109,9 +110,11 @@ def what_if(
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
-    seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own. prices: what
-    an hour costs. max_wait_s: when it is over, no further draw is simulated; None for no limit."""
+    """Optional requests of a question.
+
+    measured: measured iteration times. partition_seeds: partitioner seeds to try for the recommended setting; 0 for
+    none. prices: the hourly prices. max_wait_s: seconds after which no further draw is simulated; None for no limit.
+    """
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
@@ -120,7 +123,7 @@ class Extras:
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
-    """The setting without its faults; None where it has none."""
+    """Return the setting without its faults, or None if it has none."""
     if not chosen.faults:
         return None
     faulted, calm = studies.result(chosen), studies.result(replace(chosen, faults=()))
@@ -128,7 +131,7 @@ def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
 
 
 def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress: Progress) -> PartitionSeeds | None:
-    """The setting on the partitions of `count` seeds; None for no seeds."""
+    """Return the results of the setting on the partitions of `count` seeds, or None for no seeds."""
     if not count:
         return None
     seeds = seeds_of(chosen, count)
@@ -145,7 +148,9 @@ def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress
 
 
 def _partition_ahead(studies: StudyCache, settings: Sequence[Scenario]) -> None:
-    """Cut the graph for the settings, and for the server more that will be tried next, where cutting takes a while."""
+    """Partition the graph in parallel for the settings, and for one more server that is tried next, if partitioning is
+    slow.
+    """
     graph = studies.accesses.graph
     exchanging = {setting.cluster.gpus: setting for setting in settings if not setting.method.mini_batches}
     if graph is None or not exchanging:
@@ -157,7 +162,7 @@ def _partition_ahead(studies: StudyCache, settings: Sequence[Scenario]) -> None:
 
 
 def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
-    """The settings of the grid. Raises ScenarioError for what no answer can be given to."""
+    """Return the settings of the grid. Raises ScenarioError for unsupported ones."""
     trace = base.workload.trace
     if trace is not None and is_profile(trace):
         raise ScenarioError(f"workload.trace: {trace} is a profile; give it as workload.profile")
@@ -177,8 +182,8 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
 def _shortlist_by_machine(
     studies: StudyCache, base: Scenario, grid: Grid, rule: Rule
 ) -> dict[ClusterSpec, list[Scenario]]:
-    """The candidates on each machine that are worth simulating."""
-    # Of stale settings none has an overlap, but candidates without staleness have what was wanted.
+    """Return, per machine, the candidates that are worth simulating."""
+    # Stale settings have no overlap option, but candidates without staleness use the requested one.
     method = base.method.at_tau(0).overlapping(overlap_of(grid))
     clusters = dict.fromkeys(machines(base, grid))
     return {cluster: shortlist(studies, replace(base, cluster=cluster, method=method), rule) for cluster in clusters}
@@ -191,8 +196,10 @@ def _rows(
     grid: Grid,
     progress: Progress,
 ) -> tuple[list[RowEstimate], list[SkippedRow]]:
-    """A row for every setting, candidates and baselines simulated with them; but for those of optional methods that no
-    GPU of theirs holds."""
+    """Return a row for every setting; candidates and baselines are simulated with them.
+
+    Optional methods that fit on no GPU are left out.
+    """
     others = [candidate for found in shortlists.values() for candidate in found]
     on_progress = counted(
         progress, f"simulating {plural(len(settings), 'setting')} and {plural(len(others), 'candidate')}"
@@ -213,13 +220,15 @@ def _rows(
 def _choices(
     studies: StudyCache, rows: Sequence[RowEstimate], shortlists: Mapping[ClusterSpec, Sequence[Scenario]], rule: Rule
 ) -> tuple[dict[ClusterSpec, Choice], Choice]:
-    """By machine, the setting chosen on it, of the rows and the candidates that may be recommended; and the best: that
-    of the machine on which it is the fastest, of those that fit where any does."""
+    """Return the chosen setting of each machine, and the best choice: the one on the fastest machine.
+
+    Choices come from allowed rows and candidates, limited to those that fit in memory if any does.
+    """
     choices = {}
     for cluster, found in shortlists.items():
         own = [row.scenario for row in rows if row.scenario.cluster == cluster]
         allowed = [setting for setting in own if rule.excludes(setting) is None]
-        # Nothing is searched of mini-batches: where they are wanted, their rows are what was wanted.
+        # There is no search over mini-batch settings: their rows are the requested ones.
         named = {setting.method.name for setting in own if setting.method.mini_batches}
         searched = [candidate for candidate in found if candidate.method.name not in named]
         pool = dict.fromkeys([*allowed, *searched])
@@ -241,7 +250,7 @@ def _found(
     progress: Progress,
     deadline: Deadline | None,
 ) -> WhatIfResult:
-    """The rows and the best choice, once the draws of that and of what competes with it are simulated."""
+    """Return the rows and the best choice after simulating the draws of the best choice and its competitors."""
     choices, best = _choices(studies, rows, shortlists, rule)
     others = [*(row.estimate for row in rows), *best.pool, *rivals_of(best, choices.values())]
     on_progress = counted(progress, "simulating draws of the assumptions")
@@ -262,25 +271,25 @@ def _found(
 
 
 def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:
-    """The worker whose part makes the limit what it is; None where none stands out."""
+    """Return the worker whose part is the bottleneck, or None if none stands out."""
     result = studies.result(scenario)
-    found = straggler_of(result, studies.counts(result.scenario))
-    if found is None:
+    straggler = straggler_of(result, studies.counts(result.scenario))
+    if straggler is None:
         return None
     return StragglerReport(
-        worker=found.worker,
-        boundary_nodes=found.boundary_nodes,
-        boundary_nodes_mean=found.boundary_nodes_mean,
-        share_of_mean=found.share_of_mean,
+        worker=straggler.worker,
+        boundary_nodes=straggler.boundary_nodes,
+        boundary_nodes_mean=straggler.boundary_nodes_mean,
+        share_of_mean=straggler.share_of_mean,
         even_s=next((step.iteration_s for step in steps if step.knob == "partition"), None),
-        text=found.text,
+        text=straggler.text,
     )
 
 
 def sweep_bandwidth(
     studies: StudyCache, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
 ) -> list[list[Estimate]]:
-    """Per scenario, its estimates at each bandwidth (bytes/s), for the figure of time against bandwidth."""
+    """Return, per scenario, its estimates at each bandwidth (bytes/s), for the plot of time against bandwidth."""
     curves = []
     for row in rows:
         moved = [replace(row, cluster=replace(row.cluster, bandwidth=value)) for value in bandwidths]

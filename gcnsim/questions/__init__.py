@@ -1,6 +1,6 @@
-"""What may be asked: the fields of a what-if and of a recommendation, each with its rule, default and help.
+"""The fields of the questions (what-if, recommend), each with its rule, default and help.
 
-A field is declared once. Python's keywords, the options of the command line and their help are made from it.
+A field is declared once. Python keywords, command-line options and their help are generated from it.
 """
 
 from gcnsim.questions.option import LIST, PAIRS, WHOLE, Option, flag, listed, plain, split, words

@@ -1,6 +1,6 @@
-"""Options of questions: the rule, default and help of a field, declared once beside the field.
+"""Options of questions: the rule, default and help of a field, declared once next to the field.
 
-Values are written as one, or several between commas, as text or as an option.
+Values are written singly or separated by commas, as text or as an option.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _KEY: Final = "gcnsim.option"
 class Option:
     """One field of a question.
 
-    help: what it is, without a full stop. path: the scenario's field that it is, whose rule and default are its own.
-    own: what reads a field that is none of a scenario; kind: what it is written as where nothing else says. default:
-    what stands where nobody gives it; None, and `{}` in it, is the scenario's own. many: values between commas, given
-    again for each, or given again as NAME=VALUE. noun: what one value is, for messages. flag: where it is not the
-    field's name. names: allowed besides those of the rule; choice: help lists them. least: of a whole number. parts:
-    what it is put together of, an option each. after: the field before it in the help.
+    help: its description, without a full stop. path: the scenario field that it sets, with that field's rule and
+    default. own: the parser of a field outside the scenario; kind: its metavar. default: its default; None, and `{}` in
+    it, is the scenario's. many: values separated by commas, or a repeated option, or repeated NAME=VALUE. noun: the
+    noun of one value, for messages. flag: the option, if it differs from the field's name. names: further allowed
+    words; choice: list them in the help. least: of a whole number. parts: its components, an option each. after: the
+    preceding field in the help.
     """
 
     help: str = ""
@@ -51,19 +51,19 @@ class Option:
 
     @property
     def rule(self) -> FieldRule | None:
-        """The rule of the scenario's field that it is; None where it is none."""
+        """The rule of its scenario field; None without one."""
         return rule_at(self.path)[0] if self.path else None
 
     @property
     def written(self) -> Written:
-        """How one value is written; what it means is for the rule."""
+        """The metavar of one value; the rule gives its meaning."""
         rule = self.rule
         if type(rule) is Number:
             return "whole" if rule.whole else "real"
         return "file" if isinstance(rule, Choice) and rule.noun == _FILE else self.kind
 
     def values(self, text: str, path: str) -> list[Any]:
-        """The values that a text has between commas. Raises ScenarioError, starting with `path`."""
+        """The comma-separated values in a text. Raises ScenarioError, starting with `path`."""
         rule, whole = self.rule, self.written == "whole"
         noun = self.noun or (rule.noun if isinstance(rule, Choice) else "a whole number")
         return split(text, path, noun, whole=whole)
@@ -76,7 +76,7 @@ class Option:
 
     @property
     def line(self) -> str:
-        """Its help: a sentence, and the default behind it."""
+        """Its help: a sentence, followed by the default."""
         many = {LIST: " (list)", REPEATABLE: " (repeatable)", PAIRS: " (repeatable)"}.get(self.many, "")
         return f"{self.help}{many}." + (f"  [default: {self.usual}]" if self.usual else "")
 
@@ -89,20 +89,20 @@ def option(help: str = "", path: str = "", value: Any = None, **how: Any) -> Any
 
 
 def reworded(other: type, name: str, help: str, **how: Any) -> Any:
-    """The field of another question, with other words for what it is here."""
+    """The field of another question, with another help text."""
     found = other.__dataclass_fields__[name]  # type: ignore[attr-defined]
     return field(default=found.default, metadata={_KEY: replace(found.metadata[_KEY], help=help, **how)})
 
 
 def option_of(item: Field[Any]) -> Option | None:
-    """How a dataclass field is asked for; None of one that Python alone has."""
+    """The option of a dataclass field; None for a Python-only field."""
     found: Option | None = item.metadata.get(_KEY)
     return found
 
 
 T = TypeVar("T")
 WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-"""Decimal digits and a sign: other input that `int` accepts (6_0, other scripts) is a slip here."""
+"""Decimal digits and a sign: other input that `int` accepts (6_0, other scripts) is probably a mistake."""
 
 Some: TypeAlias = T | Sequence[T]
 """One value, or several: a row each."""
@@ -113,7 +113,7 @@ def listed(value: str | Sequence[str] | None) -> list[str]: ...
 @overload
 def listed(value: object) -> list[Any]: ...
 def listed(value: Any) -> list[Any]:
-    """The values asked for, none of None. Raises ScenarioError for an empty list."""
+    """The requested values, empty for None. Raises ScenarioError for an empty list."""
     if value is None:
         return []
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
@@ -123,7 +123,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def split(text: str, path: str, noun: str, *, whole: bool = False) -> list[Any]:
-    """The values between commas, whole numbers or texts. Raises ScenarioError, starting with `path`."""
+    """The comma-separated values, whole numbers or texts. Raises ScenarioError, starting with `path`."""
     texts = [word.strip() for word in text.split(",")]
     for item in texts:
         if not item or (whole and not WHOLE.fullmatch(item)):
@@ -132,12 +132,12 @@ def split(text: str, path: str, noun: str, *, whole: bool = False) -> list[Any]:
 
 
 def words(given: Mapping[str, Any]) -> list[str]:
-    """What is given, by field, as the options of a command line."""
+    """The given fields as options of a command line."""
     return [word for name, value in given.items() for word in (flag(name), plain(value))]
 
 
 def plain(value: Any) -> str:
-    """A value, or several between commas, as text."""
+    """A value, or several separated by commas, as text."""
     if isinstance(value, list | tuple):
         return ",".join(map(plain, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,6 +1,6 @@
-"""The fields of every question: the workload, the machine, the method, the target, and how it is answered.
+"""The shared fields of all questions: workload, machine, method, target, and how to answer.
 
-Fields that no scenario has are read here; messages start with the given path. `keywords` makes a function's keywords
+Fields outside the scenario are parsed here; messages start with the given path. `keywords` makes a function's keywords
 from the fields of a question.
 """
 
@@ -70,15 +70,15 @@ PRICES: Final[Mapping[str, Option]] = {
     "currency": Option("Currency of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
     "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
 }
-"""Prices: the keywords of `PriceBook.of`, but that its `file` is `prices`."""
+"""Prices: the keywords of `PriceBook.of`, with `prices` for `file`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The fields that a what-if and a recommendation share, as they were given; None is what is usual."""
+    """The fields that a what-if and a recommendation share, as given; None means the default."""
 
     OWN_FIRST: ClassVar[bool] = False
-    """Whether the fields that a question has of its own come first in its help."""
+    """Whether a question's own fields come first in its help."""
 
     dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
     graph: object = option("Your own graph file instead: partitioned, sampled and replayed", kind="file")
@@ -158,17 +158,17 @@ class Question:
     notice: Callable[[str], None] | None = None
 
     def say(self, text: str) -> None:
-        """Tell the asker how far it is."""
+        """Report progress to the user."""
         if self.progress is not None:
             self.progress(text)
 
     def note(self, text: str) -> None:
-        """Tell the asker what is odd."""
+        """Report a warning to the user."""
         if self.notice is not None:
             self.notice(text)
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """What was given of each section of a scenario, but for fields that may have several values.
+        """The given fields of each section of a scenario, without fields that may have several values.
 
         Raises ScenarioError for an unknown size.
         """
@@ -185,14 +185,14 @@ class Question:
         return found
 
     def read(self, name: str) -> Any:
-        """The value of a field that is none of a scenario. Raises ScenarioError or UnitError naming the option."""
+        """The value of a field outside the scenario. Raises ScenarioError or UnitError naming the option."""
         value, read = getattr(self, name), options(type(self))[name].own
         return value if value is None or read is None else read(value, flag(name))
 
     def values(self, name: str, path: str = "") -> tuple[Any, ...]:
-        """The values of a scenario's field, each read by its rule.
+        """The values of a scenario field, each parsed by its rule.
 
-        path: what messages start with, by default the field's. Raises ScenarioError or UnitError.
+        path: the start of messages, by default the field's. Raises ScenarioError or UnitError.
         """
         found = options(type(self))[name]
         rule = found.rule
@@ -214,7 +214,7 @@ def options(kind: type[Question]) -> Mapping[str, Option]:
 
 
 def field_value(kind: type[Question], name: str, text: str) -> Any:
-    """What the text of an option says: the keyword of its field. Raises ScenarioError."""
+    """The value of the keyword for the text of an option. Raises ScenarioError."""
     each = options(kind)[name]
     if each.many == LIST:
         return each.values(text, flag(name))
@@ -233,7 +233,7 @@ T = TypeVar("T")
 
 
 def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T]]:
-    """A function of a question as one whose keywords are the fields of the class `kind`, with their help."""
+    """Give a function the fields of the class `kind` as keywords, with their help."""
 
     def of(answer: Callable[[Q], T]) -> Callable[P, T]:
         @wraps(answer)
@@ -243,7 +243,7 @@ def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T
         assert isinstance(kind, type)
         lines = [f"    - {name}: {value.line}" for name, value in options(kind).items()]
         requested.__doc__ = "\n".join([(answer.__doc__ or "").rstrip(), "", *lines])
-        del requested.__wrapped__  # who inspects it shall find the keywords
+        del requested.__wrapped__  # so that inspect shows the keywords
         shown = signature(kind).replace(return_annotation=signature(answer).return_annotation)
         requested.__signature__ = shown  # type: ignore[attr-defined]  # what help() and notebooks show
         return requested

@@ -1,4 +1,4 @@
-"""The fields that a recommendation has of its own: targets, and what it chooses from."""
+"""The additional fields of a recommendation: targets, and the settings to choose from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcnsim.questions.question import Question, read_chance, read_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommend(Question):
-    """What `gcnsim.recommend` is asked."""
+    """The question of `gcnsim.recommend`."""
 
     OWN_FIRST: ClassVar[bool] = True
 

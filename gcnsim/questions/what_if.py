@@ -1,4 +1,4 @@
-"""The fields that a what-if has of its own."""
+"""The additional fields of a what-if."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from gcnsim.scenario import COARSE_FROM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf(Question):
-    """What `gcnsim.what_if` is asked. scenario: a file or plain data to start from, whose fields the others replace."""
+    """The question of `gcnsim.what_if`. scenario: a file or plain data to start from; the other fields replace its
+    fields.
+    """
 
     scenario: str | Path | Mapping[str, Any] | None = field(default=None, kw_only=False)
     ids: str | None = option(

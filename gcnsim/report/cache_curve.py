@@ -59,7 +59,7 @@ def _tally(tally: CacheTally) -> dict[str, Any]:
 
 
 def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
-    """The text of the command line, with a line for each worker too where asked; ends with a newline."""
+    """The text of the command line, optionally with a line for each worker; ends with a newline."""
     origin, how = curve.origin, curve.how
     heading = (
         f"{origin.graph_name}, {origin.sampler} at {origin.epsilon:g}: {curve.graphs - how.warm_up} graphs counted"
@@ -85,7 +85,7 @@ def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
 
 
 def write_cache_curve_csv(path: str | Path, curve: CacheCurve) -> None:
-    """Write a line for each point and worker, all workers together first, beneath COLUMNS. Raises FileError."""
+    """Write one line per point and worker, all workers together first, below COLUMNS. Raises FileError."""
     with atomic_write(path, text=True) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -1,4 +1,4 @@
-"""A comparison for people: the differences in words, then part by part, link by link, worker by worker.
+"""A comparison as text: the differences in words, then by part, link and worker.
 
 Two tables are written as CSV: the options of a recommendation, and the parts of a comparison.
 """
@@ -27,13 +27,13 @@ OF_COMPARED: Final = ("iterations", "seconds", "seconds_low", "seconds_high", "c
 OF_CHOICE: Final = ("currency", "cost_per_hour", "chance", "meets", "recommended", "runner_up", "on_front")
 OF_RUN: Final = ("beaten_share", "limited_by", "memory_bytes", "fits")
 OPTION: Final = (*OF_POINT, *OF_ROW, *OF_COMPARED, *OF_CHOICE, *OF_RUN)
-"""The columns of a recommendation: what is compared (seconds, cost) is of so many iterations, as the answer says."""
+"""The columns of a recommendation; times and costs refer to the number of iterations that the answer states."""
 
 PART: Final = ("part", "within", "a", "b", "difference", "share")
 
 
 def write_options_csv(path: str | Path, advice: Advice) -> None:
-    """Write the choice, the runner-up and the front of a recommendation, a line each. Raises FileError."""
+    """Write the choice, the runner-up and the front of a recommendation, one line each. Raises FileError."""
     _write(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
 
 
@@ -53,7 +53,7 @@ def _of_option(point: PointReport, advice: Advice, key: str) -> Any:
 
 
 def write_parts_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
-    """Write the parts of a comparison (`gcnsim.compare/1`), a line each, seconds. Raises FileError."""
+    """Write the parts of a comparison (`gcnsim.compare/1`), one line each, in seconds. Raises FileError."""
     _write(path, PART, [[part[key] for key in PART] for part in payload["parts"]])
 
 
@@ -66,7 +66,7 @@ def _write(path: str | Path, heads: Sequence[str], rows: Iterable[Sequence[objec
 
 WIDTH = 100
 ROUNDING = 1e-9
-"""A difference of this share is the arithmetic's, not the iteration's."""
+"""Differences below this share are rounding errors."""
 
 BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "all sampling"}
 
@@ -113,10 +113,10 @@ def _links(payload: Mapping[str, Any]) -> list[str]:
     for link in payload["links"]:
         cells = []
         for key in ("a", "b"):
-            found = link[key]
-            busy = "-" if found["busy"] is None else format_fraction(found["busy"])
-            seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
-            cells += ["-" if found["bytes"] is None else format_bytes(found["bytes"]), busy, seconds]
+            pair = link[key]
+            busy = "-" if pair["busy"] is None else format_fraction(pair["busy"])
+            seconds = "-" if pair["seconds"] is None else format_seconds(pair["seconds"])
+            cells += ["-" if pair["bytes"] is None else format_bytes(pair["bytes"]), busy, seconds]
         rows.append((link["link"], *cells))
     heading = f"Links per {payload['per']}: bytes, share of the time and seconds that they need"
     return [heading, *aligned(rows, heads, indent=2)]

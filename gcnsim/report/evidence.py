@@ -22,7 +22,7 @@ from gcnsim.units import format_bandwidth
 
 
 def render_calibration(record: Calibration, path: str) -> str:
-    """Figures with what they were fitted to, then how well each law fits; ends with a newline."""
+    """The figures with their measurements, then the error of each law; ends with a newline."""
     lines = [
         f"{path}: {record.device} on {record.machine.get('cpu')}, measured in {record.seconds / 60:.1f} minutes",
         "",
@@ -60,7 +60,7 @@ PHASES = {"compute": "compute", "exposed_comm": "exposed communication", "expose
 
 
 def validation_lines(payload: Payload) -> list[tuple[str, str]]:
-    """What a reader looks for first: (name, value) pairs in words."""
+    """The main results as (name, value) pairs in words."""
     spread, regret, kendall = payload["spread"], payload["regret"], payload["kendall"]
     lines = [
         ("runs", f"{payload['runs']} of {payload['configurations']} configurations"),
@@ -71,9 +71,9 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
         ("bias", _signed(payload["bias"])),
     ]
     for phase, name in PHASES.items():
-        found = payload["phases"][phase]
+        errors = payload["phases"][phase]
         lines.append(
-            (name, f"bias {_signed(found['bias'])}, 90th percentile {_percent(found['p90'])} of the iteration")
+            (name, f"bias {_signed(errors['bias'])}, 90th percentile {_percent(errors['p90'])} of the iteration")
         )
     lines += [
         ("rank agreement (Kendall)", "-" if kendall is None else f"{kendall:.2f}"),
@@ -97,7 +97,7 @@ def render_validation(payload: Payload) -> str:
 
 
 def validation_markdown(payload: Payload) -> str:
-    """The figures, and a table with a line for each run."""
+    """The figures, and a table with one line per run."""
     text = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in validation_lines(payload))]
     text += ["", *(f"| {' | '.join(cells)} |" for cells in (RUN, *_runs(payload)))]
     text.insert(-len(payload["rows"]), "|" + "---|" * len(RUN))
@@ -146,9 +146,9 @@ def validation_label(payload: Payload) -> str:
 
 
 def _rows(payload: Payload) -> list[str]:
-    """A line for each run, under its setting: milliseconds per iteration, measured, predicted and the interval."""
+    """One line per run, below its setting: milliseconds per iteration, measured, predicted and the interval."""
     heads = ("run", "measured", "predicted", "low", "high", "error", "configuration")
-    # Runs of one setting follow one another: it is said once, above them.
+    # Runs of one setting are consecutive; the setting is printed once above them.
     settings = list(dict.fromkeys(row["setting"] for row in payload["rows"]))
     rows = sorted(payload["rows"], key=lambda row: settings.index(row["setting"]))
     cells = [
@@ -168,7 +168,7 @@ def _rows(payload: Payload) -> list[str]:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    """Three digits at least, without an exponent: 0.0420, 1.24, 184, 12,345; a dash where there is none."""
+    """At least three digits without an exponent: 0.0420, 1.24, 184, 12,345; a dash for None."""
     if seconds is None:
         return "-"
     value = 1e3 * seconds
@@ -176,14 +176,14 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _runs(payload: Payload) -> list[tuple[str, ...]]:
-    """The cells of each run beneath `RUN`."""
-    found: list[tuple[str, ...]] = []
+    """The cells of each run below `RUN`."""
+    cells: list[tuple[str, ...]] = []
     for row in payload["rows"]:
         measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
         place = (row["run"], row["setting"], row["configuration"])
         interval = "-" if row["low_s"] is None else f"{low} to {high}"
-        found.append((*place, measured, predicted, interval, _signed(row["error"])))
-    return found
+        cells.append((*place, measured, predicted, interval, _signed(row["error"])))
+    return cells
 
 
 def _notes(payload: Payload) -> list[str]:
@@ -197,8 +197,8 @@ def _warned(payload: Payload) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _pair(found: Mapping[str, float] | None, key: str, name: str) -> str:
-    return "-" if found is None else f"mean {_percent(found['mean'])}, {name} {_percent(found[key])}"
+def _pair(errors: Mapping[str, float] | None, key: str, name: str) -> str:
+    return "-" if errors is None else f"mean {_percent(errors['mean'])}, {name} {_percent(errors[key])}"
 
 
 def _percent(share: float) -> str:
@@ -222,7 +222,7 @@ def write_reproduction(path: str | Path, payload: Payload) -> None:
 
 
 def render_reproduction(payload: Payload) -> str:
-    """Every cell, then the figures per paper, the null models, and what was fitted."""
+    """Every cell, then the figures per paper, the null models, and the fitted figures."""
     lines = []
     for paper in payload["papers"]:
         cells = [cell for cell in payload["cells"] if cell["paper"] == paper and cell["predicted"] is not None]
@@ -233,7 +233,7 @@ def render_reproduction(payload: Payload) -> str:
 
 
 def left_out_lines(payload: Payload) -> list[str]:
-    """Why cells have no prediction, or one that is not judged: one line per paper, table and reason."""
+    """Why cells have no prediction, or one without an error: one line per paper, table and reason."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in payload["cells"]:
         if cell["reason"]:
@@ -243,10 +243,10 @@ def left_out_lines(payload: Payload) -> list[str]:
 
 
 def error_lines(payload: Payload) -> list[str]:
-    """The errors of rows whose values are given, per paper."""
+    """The errors of rows with given values, per paper."""
     headings = ("paper", "cells", "predicted", "judged", "median error", "largest", "within 25 %", "in interval")
-    found = {**payload["papers"], "all": payload["all"]}
-    found["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
+    groups = {**payload["papers"], "all": payload["all"]}
+    groups["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
     names = ("median", "largest", "within", "covered")
     rows = [
         (
@@ -254,13 +254,13 @@ def error_lines(payload: Payload) -> list[str]:
             *(str(value[name]) for name in ("cells", "predicted", "judged")),
             *(_whole_percent(value[name]) for name in names),
         )
-        for paper, value in found.items()
+        for paper, value in groups.items()
     ]
     return aligned(rows, headings)
 
 
 def null_lines(payload: Payload) -> list[str]:
-    """Median errors of the null models beside ours, on the cells that both answer."""
+    """Median errors of the null models next to the simulator's, on the cells that both predict."""
     rows = [
         (paper, name, str(pair["cells"]), _whole_percent(pair["null"]), _whole_percent(pair["ours"]))
         for paper, found in {**payload["papers"], "all": payload["all"]}.items()

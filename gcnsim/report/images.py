@@ -1,4 +1,4 @@
-"""Figures as PNG or SVG images, made by Kaleido, which the extra `images` installs.
+"""Figures as PNG or SVG images, rendered by Kaleido (extra `images`).
 
 `gcnsim images` reads the figures back from a page that `--html` wrote.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".png", ".svg")
 WIDTH: Final = 1000
-"""Pixels of an image; PNG has twice as many each way."""
+"""Pixels of an image; PNG has twice as many in each direction."""
 
 
 def write_image(path: str | Path, figure: Figure) -> None:
@@ -39,19 +39,19 @@ def write_image(path: str | Path, figure: Figure) -> None:
 
 
 def refuse_without_kaleido(path: str | Path) -> None:
-    """Raises FileError, naming the file, if images cannot be drawn here."""
+    """Raise FileError, naming the file, if images cannot be rendered here."""
     if importlib.util.find_spec("kaleido") is None:
         raise FileError(f"{path}: an image needs Kaleido; pip install 'gcnsim[images]'")
 
 
 DRAWN: Final = re.compile(r'gcnsim\.draw\("([\w-]{1,80})", (".*")\); \}$', re.MULTILINE)
-"""How `templates/parts.html.j2` writes a figure: its name, and a text of JSON."""
+"""The form of a figure in `templates/parts.html.j2`: its name, and JSON text."""
 
 MOST_BYTES: Final = 256_000_000
 """The largest page that is read: one of ours has 1 MB, of which the figures are a small part."""
 
 KINDS: Final = ("bar", "heatmap", "scatter")
-"""Traces of our figures."""
+"""Trace types of gcnsim figures."""
 
 LEGEND: Final = {"orientation": "h", "x": 0.0, "y": 0.0, "yref": "container", "yanchor": "bottom"}
 LEGEND_HEIGHT: Final = 50
@@ -63,7 +63,7 @@ WANTED: Final = "allowed: a page that --html wrote"
 def page_figures(path: str | Path) -> dict[str, Figure]:
     """The figures of a page in order, by name. Raises FileError for a file that is not a gcnsim page.
 
-    On the page their legends stand beside them; here they are in the figures.
+    On the page, legends are separate text; here they are added to the figures.
     """
     try:
         size = Path(path).stat().st_size
@@ -71,10 +71,10 @@ def page_figures(path: str | Path) -> dict[str, Figure]:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if size > MOST_BYTES:
         raise FileError(f"{path}: has {size:,} bytes; {WANTED}, up to {MOST_BYTES:,}")
-    found = DRAWN.findall(read_text(path))
-    if not found:
+    drawn = DRAWN.findall(read_text(path))
+    if not drawn:
         raise FileError(f"{path}: has no figures; {WANTED}")
-    return {name: _figure(path, name, text) for name, text in found}
+    return {name: _figure(path, name, text) for name, text in drawn}
 
 
 def _figure(path: str | Path, name: str, text: str) -> Figure:
@@ -89,7 +89,7 @@ def _figure(path: str | Path, name: str, text: str) -> Figure:
         figure = Figure(document)
     except (ValueError, TypeError, AttributeError, KeyError, IndexError):
         raise FileError(f"{path}: figure {name}: is not a figure of Plotly; {WANTED}") from None
-    # A browser draws it: nothing that could make that ask for anything.
+    # A browser renders it, so it must not contain anything that starts a request.
     if figure.layout.images or any(trace.type not in KINDS for trace in figure.data):
         raise FileError(f"{path}: figure {name}: holds more than {', '.join(KINDS)}; {WANTED}")
     named = any(trace.name and trace.showlegend is not False for trace in figure.data)

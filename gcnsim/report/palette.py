@@ -1,7 +1,7 @@
 """The colours of pages and figures, each with one meaning; Okabe and Ito's where they must be distinguished.
 
-Hatching, dashes, marker shapes and words say the same again for print without colour. A theme is the same meanings on
-another background: a figure drawn light becomes the dark one where each colour is replaced (`replacements`).
+Hatching, dashes, marker shapes and words repeat the meaning for print without colour. A theme assigns the same meanings
+on another background: a figure drawn in the light theme becomes a dark one by replacing each colour (`replacements`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 COMPUTE: Final = "#0072B2"
 EXPOSED: Final = "#D55E00"
-"""Communication: filled where it is exposed, hatched where it is hidden."""
+"""Communication: filled if exposed, hatched if hidden."""
 OTHER: Final = "#8A8F98"
 RECOMMENDED: Final = "#00684A"
 ASSUMPTION: Final = "#B59A00"
@@ -34,13 +34,13 @@ OPTIMIZER: Final = "#009E73"
 IDLE: Final = "#C9CFD6"
 """Time in which nothing runs, or in which a worker only waits for a peer."""
 HATCHED: Final = "#FBE3D3"
-"""Behind hatching."""
+"""The background of hatching."""
 
 INK: Final = "#1F2933"
 MUTED: Final = "#52606D"
 GRID: Final = "#E3E7EC"
 PAPER: Final = "#FFFFFF"
-"""Text, lines and what they stand on, which mean nothing."""
+"""Text, lines and backgrounds, which have no meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Theme:
 
     def color(self, name: str) -> str:
         """The colour of a meaning; `line0` to `line5` are those of lines."""
-        found: str = self.lines[int(name[4:])] if name.startswith("line") else getattr(self, name)
-        return found
+        color: str = self.lines[int(name[4:])] if name.startswith("line") else getattr(self, name)
+        return color
 
     def line(self, position: int, recommended: bool = False) -> tuple[str, str, str]:
         """Colour, dashes and marker of a line; `position` counts those that are not recommended."""
@@ -120,7 +120,7 @@ THEMES: Final = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def faded(color: str, share: float = 0.16) -> str:
-    """A colour of which that share is seen, as bands are drawn.
+    """A colour with that opacity, used for bands.
 
     >>> faded("#0072B2")
     'rgba(0, 114, 178, 0.16)'
@@ -130,7 +130,10 @@ def faded(color: str, share: float = 0.16) -> str:
 
 
 def replacements() -> dict[str, str]:
-    """Per colour of the light theme, as a figure's JSON has it, that of the dark one; faded colours by their start."""
+    """For each colour of the light theme in a figure's JSON, the colour of the dark one.
+
+    Faded colours by their prefix.
+    """
     pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
     pairs += [(getattr(LIGHT, field.name), getattr(DARK, field.name)) for field in fields(Theme) if field.type == "str"]
     solid = {light: dark for light, dark in pairs if light.startswith("#")}
@@ -142,14 +145,14 @@ def _start(color: str) -> str:
 
 
 def variables(theme: Theme) -> str:
-    """The colours of a theme as variables of a style sheet, `--ink: #1F2933; ...; --line0: ...`."""
+    """The colours of a theme as CSS variables, `--ink: #1F2933; ...; --line0: ...`."""
     named = {field.name: getattr(theme, field.name) for field in fields(Theme) if field.name not in ("name", "lines")}
     named |= {f"line{index}": color for index, color in enumerate(theme.lines)}
     return " ".join(f"--{name}: {color};" for name, color in named.items())
 
 
 def variable(color: str) -> str:
-    """The variable of a style sheet that holds a colour of the light theme.
+    """The CSS variable that holds a colour of the light theme.
 
     >>> variable("#0072B2")
     'var(--compute)'

@@ -1,4 +1,4 @@
-"""A recommendation as text: the choice in one sentence, why, the front, and what decides."""
+"""A recommendation as text: the choice in one sentence, the reasons, the front, and the deciding figures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gcnsim.units import format_seconds, range_text
 
 WIDTH = 100
 MOST_POINTS = 12
-"""Points of the front that are printed, the fastest first; JSON has all."""
+"""Points of the front that are printed, fastest first; JSON has all."""
 MOST_ASSUMPTIONS = 5
-TIES = "ties within 3 % go to the setting with the least sampling and staleness"
+TIES = "ties within 3 % go to the least approximate setting"
 
 
 def render_recommended(advice: Advice, width: int | None = None) -> str:
-    """The recommendation as text for a terminal of `width` columns; None: that of the terminal, 100 in a pipe."""
+    """The recommendation as text for a terminal of `width` columns. None: the terminal's width, 100 in a pipe."""
     width = width or shutil.get_terminal_size((WIDTH, 24)).columns
     lines = [plain(f"{advice.choice.row.dataset}: {advice.goal.text}"), ""]
     lines += _wrapped(advice.verdict, width)
@@ -44,7 +44,7 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
 
 
 def render_short_advice(advice: Advice) -> str:
-    """The choice in a sentence, and the table."""
+    """The choice in one sentence, and the table."""
     return "\n".join([plain(advice.verdict), "", *_front(advice)])
 
 
@@ -67,25 +67,25 @@ def render_advice_notebook(advice: Advice) -> str:
 
 
 def time_text(value: float) -> str:
-    """Seconds as text; hours if it is long."""
+    """Seconds as text; long times in hours."""
     return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
 
 
 def reasons(advice: Advice) -> list[tuple[str, str]]:
-    """Why this choice and how sure it is, as (what, said) pairs."""
+    """The reasons for the choice and its confidence, as (label, text) pairs."""
     second, missed = advice.runner_up, advice.missed
     lines = [("between GPUs", advice.provenance.between_gpus or ""), ("limited by", advice.limited_by)]
     if missed is not None:
         lines += [("missed", missed.text), ("raises it", missed.raised)]
     if second is not None:
         lines.append(("runner-up", f"{second.point.name}: {second.why}"))
-    # Where nothing meets the goal the verdict names the machines.
+    # If no setting meets the goal, the summary names the machines.
     machines = "" if missed is not None else f"; on {advice.search.space}"
-    lines += [("considered", f"{advice.search.text}{machines}"), ("allowed", f"{advice.rule.text}; {TIES}")]
+    lines += [("considered", f"{advice.rule.text}; {TIES}"), ("searched", f"{advice.search.text}{machines}")]
     if not all(confirmed.same for confirmed in advice.confirmed):
         lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
-        # What is paid by the GPU is the same whatever connects them.
+        # Prices per GPU do not depend on the network.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
@@ -123,14 +123,14 @@ def _heads(advice: Advice) -> tuple[str, ...]:
 
 
 def _uncertain(advice: Advice) -> bool:
-    """Whether random draws decide about a limit: else no chance is shown."""
+    """Whether random draws decide about a limit; otherwise no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
     return any(limit is not None for limit in limits)
 
 
 def percent(share: float) -> str:
-    """A chance as per cent, rounded down: what is not reached is not printed.
+    """A chance as a percentage, rounded down so that it is never overstated.
 
     >>> percent(0.8984), percent(0.9)
     ('89 %', '90 %')
@@ -139,7 +139,7 @@ def percent(share: float) -> str:
 
 
 def _thousand(advice: Advice) -> tuple[float, str]:
-    """By how much costs are multiplied to be read, and what that is of: a training is one, of iterations a thousand."""
+    """The factor on costs for display, and its unit: one training, or a thousand iterations."""
     whole = advice.choice.iterations > advice.choice.row.iterations_per_epoch
     return (1.0, "") if whole else (1000.0, " per 1,000")
 
@@ -160,7 +160,7 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
 
 
 def _changes(missed: Missed, uncertain: bool) -> list[str]:
-    """Single changes of the closest setting, the most useful first; uncertain: whether there is a chance to name."""
+    """Single changes of the closest setting, the most useful first; uncertain: whether chances are shown."""
     rows = [
         (
             plain(change.knob),
@@ -175,22 +175,21 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
 
 
 def _tornado(advice: Advice) -> list[str]:
-    """Knobs and assumptions together, those that move the time most first, the ends in the order of their times; what
-    moves it by less than is printed is left out."""
+    """Knobs and assumptions, largest effect first, with the ends in order of time; tiny effects are left out."""
     work = advice.choice.iterations
-    found = [
+    effects = [
         (knob.seconds_low, knob.seconds_high, "knob", knob.knob, f"{knob.low} .. {knob.high}") for knob in advice.knobs
     ]
     most = sorted(advice.assumptions, key=_span, reverse=True)[:MOST_ASSUMPTIONS]
     for one in most:
         ends = ((one.iteration_s_low * work, one.low), (one.iteration_s_high * work, one.high))
         (low, short), (high, long) = sorted(ends, key=lambda end: end[0])
-        found.append((low, high, "assumed", one.name, f"{short} .. {long}"))
-    found = [item for item in found if time_text(item[0]) != time_text(item[1])]
-    found.sort(key=lambda item: item[0] / item[1])
+        effects.append((low, high, "assumed", one.name, f"{short} .. {long}"))
+    effects = [item for item in effects if time_text(item[0]) != time_text(item[1])]
+    effects.sort(key=lambda item: item[0] / item[1])
     rows = [
         (kind, plain(name), f"{time_text(low)} to {time_text(high)}", plain(ends))
-        for low, high, kind, name, ends in found
+        for low, high, kind, name, ends in effects
     ]
     return ["What moves the time, each alone", *aligned(rows, left=4, indent=2)] if rows else []
 
@@ -212,7 +211,7 @@ def _other_rules(advice: Advice) -> list[str]:
 
 
 def _saved(rule: OtherRule) -> str:
-    """How much shorter or longer than the choice: the 90 % interval."""
+    """The difference from the choice's time: the 90 % interval."""
     return saved_range(rule.shorter_low, rule.shorter_high)
 
 

@@ -1,4 +1,4 @@
-"""One simulated scenario for people: where an iteration's time goes, and what each link carries."""
+"""One simulated scenario as text: the parts of an iteration, and the load of each link."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gcnsim.terminal import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 MOST_LINKS: Final = 64
-"""Links that are listed one by one: those of some 16 GPUs. Of more the busiest are."""
+"""The most links listed individually, about those of 16 GPUs; of more, the busiest are listed."""
 
 BUSIEST: Final = 8
-"""Links that are listed of more."""
+"""The number of links listed if there are more."""
 
 _TIMES = {
     "compute_s": "compute",
@@ -28,7 +28,7 @@ _TIMES = {
 
 
 def _memory(report: SimulationReport) -> list[str]:
-    """Memory of the worker nearest its GPU's limit, by component; empty without a formula for it."""
+    """The memory of the worker nearest its GPU's limit, by component; empty without a memory law."""
     memory = report.memory
     if memory is None:
         return []
@@ -40,12 +40,12 @@ def _memory(report: SimulationReport) -> list[str]:
 
 
 def render_short_result(report: SimulationReport) -> str:
-    """A simulated scenario in two lines: what was simulated, its iteration time and what limits it."""
+    """Two lines: the simulated setting, its iteration time and its bottleneck."""
     return "\n".join([*_first(report), f"  limited by {limit_text(report.result)}"])
 
 
 def _first(report: SimulationReport) -> list[str]:
-    """What was simulated, and how long an iteration takes."""
+    """The simulated setting and its iteration time."""
     row = report.result
     interval = "no 90 % interval"
     if row.iteration_s_low is not None and row.iteration_s_high is not None:
@@ -85,7 +85,7 @@ def render_result(report: SimulationReport) -> str:
 
 
 def _links(report: SimulationReport) -> list[str]:
-    """What links carry: each of them, or of more than `MOST_LINKS` the busiest and the median."""
+    """The load of each link; above `MOST_LINKS`, of the busiest ones and the median."""
     link_rows = [(name, link.bytes, link.utilization) for name, link in report.links.items()]
     count = len(link_rows)
     if count > MOST_LINKS:
@@ -98,7 +98,7 @@ def _links(report: SimulationReport) -> list[str]:
 
 
 def _closely(run: RunLength) -> str:
-    """How closely a run that is not exact was simulated."""
+    """The fidelity of a coarse run."""
     if run.grain_s is None or run.error is None:
         return ""
     error = f"{format_fraction(run.error)} either way"
@@ -106,12 +106,12 @@ def _closely(run: RunLength) -> str:
 
 
 def _repeated(run: RunLength) -> str:
-    """The iterations that were not simulated, where there are any."""
+    """The number of iterations that were not simulated, if any."""
     return f"{run.by_period} more by their period, " if run.by_period else ""
 
 
 def _share(value: float) -> str:
-    """Per cent; what is less than a thousandth is only said to be that."""
+    """A percentage; below a thousandth only `< 0.1 %`."""
     return "< 0.1 %" if 0 < value < 1e-3 else format_fraction(value)
 
 

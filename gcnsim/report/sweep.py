@@ -29,14 +29,14 @@ SUFFIXES: Final = (".csv", ".json", ".parquet")
 
 
 def row_of_record(record: Mapping[str, Any]) -> Row:
-    """The row of a point that is done."""
+    """The row of an answered point."""
     return Row(**{key: value for key, value in record.items() if key in KEYS})
 
 
 def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], keys: Sequence[str] | None = None) -> str:
-    """A line for each point that is done: its place, its values of the axes, how it fares.
+    """One line per answered point: its index, its values of the axes, its results.
 
-    keys: columns in place of the usual ones, by the names of what-if's table.
+    keys: columns to show instead of the default ones, by the names of what-if's table.
     """
     if not records:
         return "no point"

@@ -1,4 +1,4 @@
-"""Published tables beside predictions: every row that may be fitted or is to be predicted blind."""
+"""Published tables with predictions: every row that may be fitted or is predicted blind."""
 
 from gcnsim.reproduction.facts import SHIPPED, FactRow, of_papers, read_published
 from gcnsim.reproduction.row_scenario import RowScenario, scenario_of_row, setting

@@ -66,10 +66,12 @@ def scenario_of_row(
     platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
     calibrated: whether fitted figures are used at all. Raises FileError for a row that cannot be.
     """
-    found = _scenario_of_row(row, rows, platforms)
-    if calibrated or isinstance(found, str):
-        return found
-    return replace(found, scenario=replace(found.scenario, cluster=replace(found.scenario.cluster, platform=None)))
+    scenario = _scenario_of_row(row, rows, platforms)
+    if calibrated or isinstance(scenario, str):
+        return scenario
+    return replace(
+        scenario, scenario=replace(scenario.scenario, cluster=replace(scenario.scenario.cluster, platform=None))
+    )
 
 
 def _scenario_of_row(row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str]) -> RowScenario | str:
@@ -135,15 +137,15 @@ def layout(row: FactRow, base: Scenario) -> tuple[int, int]:
         return base.cluster.gpus, base.cluster.gpus_per_server
     printed = row.fields.get("nodes_x_gpus")
     if printed is not None:
-        found = re.fullmatch(r"(\d+)x(\d+)", str(printed))
-        if found is None:
+        match = re.fullmatch(r"(\d+)x(\d+)", str(printed))
+        if match is None:
             raise FileError(f"{row.place}: nodes_x_gpus is {printed!r}; allowed: servers x GPUs, as 2x3")
-        workers = int(found[1]) * int(found[2])
+        workers = int(match[1]) * int(match[2])
         if row.fields.get("partitions", workers) != workers:
             raise FileError(
                 f"{row.place}: nodes_x_gpus is {printed!r}, which is not {row.fields['partitions']} partitions"
             )
-        return workers, int(found[2])
+        return workers, int(match[2])
     workers = row.fields.get("partitions", row.fields.get("gpus"))
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise FileError(f"{row.place}: has no number of workers; allowed: partitions or gpus, a whole number")

@@ -34,23 +34,23 @@ def to_plain(value: Any) -> Any:
 
 def by_field(value: Any) -> dict[str, Any]:
     """The fields of a dataclass as plain data, in their order."""
-    found: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     nested: dict[str, Nested] = {}
     for field in fields(value):
         about, content = field.metadata, getattr(value, field.name)
         if OMITTED in about and (content is None or content in ("", ())):
             continue
-        place, group = found, about.get(INSIDE)
+        place, group = plain, about.get(INSIDE)
         if group is not None:
             nested[group.key] = group
-            place = found.setdefault(group.key, {})
+            place = plain.setdefault(group.key, {})
         place[about.get(KEY, field.name)] = format_gbps(content) if BANDWIDTH in about else to_plain(content)
     for key, group in nested.items():
-        if group.absent != "never" and set(found[key].values()) == {None}:
-            found[key] = None
+        if group.absent != "never" and set(plain[key].values()) == {None}:
+            plain[key] = None
             if group.absent == "omitted":
-                del found[key]
-    return found
+                del plain[key]
+    return plain
 
 
 def from_plain(kind: Callable[..., T], data: Mapping[str, Any]) -> T:
@@ -63,15 +63,15 @@ def from_plain(kind: Callable[..., T], data: Mapping[str, Any]) -> T:
     if hasattr(kind, "read"):
         own: T = kind.read(data)
         return own
-    found = {}
+    values = {}
     for field in fields(kind):  # type: ignore[arg-type]
         key = field.metadata.get(KEY, field.name)
         if key in data:
             text = BANDWIDTH in field.metadata
-            found[field.name] = bandwidth(data[key]) if text else _within(key, _hints(kind)[field.name], data[key])
+            values[field.name] = bandwidth(data[key]) if text else _within(key, _hints(kind)[field.name], data[key])
         elif field.default is MISSING and field.default_factory is MISSING:
             raise TypeError(f"lacks {key!r}")
-    return kind(**found)
+    return kind(**values)
 
 
 def _within(key: str, hint: Any, value: Any) -> Any:

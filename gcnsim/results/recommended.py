@@ -241,8 +241,8 @@ class Advice:
     def rows(self) -> tuple[PointReport, ...]:
         """The choice, the runner-up and the front, each once, the fastest first."""
         others = () if self.runner_up is None else (self.runner_up.point,)
-        found = {other.name: other for other in (*others, self.choice, *self.front)}
-        return tuple(sorted(found.values(), key=lambda item: (item.seconds, item.name)))
+        by_name = {other.name: other for other in (*others, self.choice, *self.front)}
+        return tuple(sorted(by_name.values(), key=lambda item: (item.seconds, item.name)))
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""

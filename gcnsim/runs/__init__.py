@@ -1,1 +1,1 @@
-"""Run folders: what a training run leaves of itself, and what its iterations say in a few numbers."""
+"""Run folders: the files of a training run, and a summary of its iterations."""

@@ -79,8 +79,8 @@ def read_iterations(folder: Path, raw: Mapping[str, Any]) -> FloatArray:
     numbers, whole = [number for number, _ in rows], raw["iterations"]
     first = numbers[0] if raw["options"].get("resume") else 0
     if first < 0 or numbers != list(range(first, first + len(rows))) or numbers[-1] != whole - 1:
-        found = f"has {len(rows)} iterations, {numbers[0]} to {numbers[-1]}"
-        raise FileError(f"{path}: {found}; allowed: the {whole} of {RUN}, in a row")
+        counted = f"has {len(rows)} iterations, {numbers[0]} to {numbers[-1]}"
+        raise FileError(f"{path}: {counted}; allowed: the {whole} of {RUN}, in a row")
     return np.array([lasted for _, lasted in rows])
 
 

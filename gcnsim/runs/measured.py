@@ -1,4 +1,4 @@
-"""What a measured run says of its iterations in a few numbers, whoever recorded it."""
+"""Summarise the iterations of a measured run from any recorder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gcnsim.torch_profiler.trace_events import is_profiler_trace
 class Measured:
     """Seconds per iteration of `iterations` measured ones.
 
-    low_s, high_s: the 90 % interval of their mean (the mean itself of a single one); spread_s: their standard
-    deviation; error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 of a single one).
+    low_s, high_s: the 90 % interval of their mean (the value itself for a single one). spread_s: their standard
+    deviation. error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 for a single one).
     phases: of the slowest worker, by `gcnsim.breakdown.PHASES`. kind: `run` (of runtime.train) or `trace` (of the
-    PyTorch profiler). notes: what a reader must know. devices: of a trace, the GPU of each worker; empty of a run.
+    PyTorch profiler). notes: remarks for readers. devices: for a trace, the GPU of each worker; empty for a run.
     """
 
     path: Path
@@ -63,9 +63,9 @@ def _measured(
 
 
 def interval_of_mean(times: FloatArray) -> tuple[float, float]:
-    """The 90 % interval of the mean of independent `times`, by Student's t; the mean twice for a single one.
+    """The 90 % interval of the mean of independent `times`, by Student's t; the value twice for a single one.
 
-    No mean of times is below 0, so the interval begins there at the earliest.
+    No mean of times is negative, so the interval starts at 0 or above.
     """
     from scipy.special import stdtrit
 

@@ -1,7 +1,7 @@
-"""Run folders as the simulator reads them: what was trained, on what, and how long its iterations took.
+"""Run folders as the simulator reads them: the training, the machine, and the iteration times.
 
-The training runtime writes them (docs/files.md). Nothing here needs it, so a laptop can evaluate a folder that was
-recorded on a cluster. Notes, a line each, state what a reader must know before trusting results from recorded runs.
+The training runtime writes them (docs/files.md). This module does not need it, so a laptop can evaluate a folder that
+was recorded on a cluster. Notes, one line each, state what to know before using results from recorded runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMPUTE: Final = "compute"
 """The stream of a worker's kernels in recorded spans."""
 
 FEWEST_TIMES: Final = 5
-"""Iterations from which a spread can be told."""
+"""The least number of iterations for a meaningful spread."""
 
 SETTLED: Final = 5
 """Iterations at the start that are never measured: memory is first touched, pipelines fill."""
@@ -48,9 +48,9 @@ SETTLED: Final = 5
 class RecordedRun:
     """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
 
-    cluster: the real one, where it is known to be of several servers.
-    sha256: of what identifies the run's results, its run.json and its iterations, independent of file layout.
-    inner, boundary: nodes of each worker. threads: CPU threads that a worker computed with.
+    cluster: the real one, if it is known to have several servers. sha256: of the contents that identify the run's
+    results, its run.json and its iterations, independent of file layout. inner, boundary: nodes of each worker.
+    threads: CPU threads per worker.
     """
 
     path: Path
@@ -84,7 +84,7 @@ class RecordedRun:
 
     @property
     def accelerator(self) -> Mapping[str, Any] | None:
-        """What the workers' waits stood for; None where they computed. All times are of that, not of the waits."""
+        """The emulated device; None if the workers computed. All times refer to that device, not to the waits."""
         return None if self.emulation is None else self.emulation.get("accelerator")
 
     @property
@@ -94,7 +94,7 @@ class RecordedRun:
 
     @property
     def spread_s(self) -> float:
-        """Standard deviation of the measured iterations, in seconds; 0 of a single one."""
+        """Standard deviation of the measured iterations in seconds; 0 for a single one."""
         return float(self.iterations.std(ddof=1)) if self.iterations.size > 1 else 0.0
 
     @property
@@ -104,15 +104,15 @@ class RecordedRun:
 
     @property
     def samples_itself(self) -> bool:
-        """Whether the thread that trains also samples, as where boundary nodes are drawn at a rate: what it waits for
-        is then never its sampler. Of workers that wait in the place of computing, what they wait for is recorded as
-        what it is.
+        """Whether the training thread also samples, as with sampled boundary nodes; it then never waits for a sampler.
+
+        Emulated workers record the reason of each wait.
         """
         return self.accelerator is not None or "rate" in self.options["knobs"]
 
     @property
     def settings(self) -> dict[str, float]:
-        """What a calibration keeps a range of, by `gcnsim.calibration_record.record`."""
+        """The settings whose ranges a calibration stores, by `gcnsim.calibration_record.record`."""
         place = self.place or {"hosts": 1, "workers_per_host": self.workers}
         pools = self.options.get("sage_aggregator", MEAN) == POOL
         names = {
@@ -124,7 +124,7 @@ class RecordedRun:
 
     @property
     def trace(self) -> Path:
-        """The access trace beside it; where none is, the place it was asked to be saved at."""
+        """The access trace in its folder; without one, the path where it was saved."""
         option = self.options.get("save_trace")
         inside = self.path / TRACE
         return inside if inside.is_file() or not option else Path(str(option))
@@ -173,9 +173,9 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
 
 
 def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
-    """What the record says; of an older one what was asked for, else what runtime.train takes by default.
+    """The recorded number of threads; for an older run the requested one, otherwise runtime.train's default.
 
-    That is a worker's share of the cores of its machine, where all workers are on one, or on the servers of `cluster`.
+    That is a worker's share of the cores of its machine, if all workers are on one, or on the servers of `cluster`.
     """
     threads = raw.get("threads") or raw["options"].get("threads")
     beside = raw["workers"] if cluster is None else cluster.workers_per_host
@@ -184,10 +184,10 @@ def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """How accurate a run was.
+    """The accuracy of a run over time.
 
-    points: (iterations done, share of the validation nodes that are right), where it was evaluated. options: every one
-    of the training; widths: of the rows before the first and after each layer.
+    points: (iterations done, share of correct validation nodes) at each evaluation. options: all training options;
+    widths: of the rows before the first and after each layer.
     """
 
     path: Path
@@ -199,7 +199,7 @@ class LearningCurve:
 
     @property
     def best(self) -> float:
-        """The highest accuracy seen."""
+        """The highest accuracy reached."""
         return max(share for _, share in self.points)
 
     def first(self, accuracy: float) -> int | None:
@@ -224,12 +224,12 @@ def read_learning_curve(path: str | Path) -> LearningCurve:
 
 
 def _whole(counts: Sequence[float]) -> tuple[int, ...]:
-    """`counts` as JSON has them, where 3.0 is a whole number."""
+    """`counts` from JSON, where 3.0 is a whole number."""
     return tuple(int(count) for count in counts)
 
 
 def _share(text: str) -> float:
-    """The share of one that `text` is. Raises ValueError."""
+    """The share in `text`. Raises ValueError."""
     share = float(text)
     if not 0.0 <= share <= 1.0:
         raise ValueError
@@ -241,20 +241,20 @@ TIMED_BY: Final = ("gcnsim", "torch")
 
 
 def version_notes(run: RecordedRun, versions: Mapping[str, str], done: str) -> Iterator[str]:
-    """Versions that differ from those that something was done with, `calibrated` or `measured`."""
+    """Versions that differ from those used when something was `calibrated` or `measured`."""
     for name in TIMED_BY:
         if run.versions.get(name) != versions.get(name):
             yield f"{run.path}: {name} {run.versions.get(name)}, {done} with {versions.get(name)}"
 
 
 def link_notes(run: RecordedRun) -> Iterator[str]:
-    """Links that were no links: a limiter in the exchange slows what a worker sends, and no other flow shares it."""
+    """A note on emulated links: a limiter in the exchange slows single workers, so flows share no link."""
     if run.emulation is not None and run.emulation["limiter"] == "exchange":
         yield f"{run.path}: its links were paced in the exchange (limiter exchange), which the simulator does not model"
 
 
 def session_notes(run: RecordedRun) -> Iterator[str]:
-    """Emulated workers that shared cores in sessions of their own, as they did in versions of before."""
+    """A note on emulated workers in separate system sessions, as in older versions."""
     made = run.emulation
     if made is not None and run.workers > made["cores"] and not made.get("one_session"):
         yield (
@@ -264,7 +264,7 @@ def session_notes(run: RecordedRun) -> Iterator[str]:
 
 
 def quota_notes(run: RecordedRun) -> Iterator[str]:
-    """A container that granted the workers less CPU time than their threads ask for: they were stopped now and then."""
+    """A note on a container whose CPU quota was below the workers' threads, so that they were stopped at times."""
     quota = run.hardware.get("quota")
     beside = run.workers if run.cluster is None else run.cluster.workers_per_host
     if quota is not None and beside * run.threads > quota:
@@ -275,13 +275,13 @@ def quota_notes(run: RecordedRun) -> Iterator[str]:
 
 
 def trace_notes(run: RecordedRun) -> Iterator[str]:
-    """A trace that is not beside the run."""
+    """A note on a trace outside the run's folder."""
     if run.trace != run.path / TRACE:
         yield f"{run.path}: has no {TRACE} beside it; read from where it was saved, {run.trace}"
 
 
 def first_repeat(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, RecordedRun] | None:
-    """The first run that is there twice, and its repeat; None where all differ."""
+    """The first run that is listed twice, and its repeat; None if all differ."""
     seen: dict[str, RecordedRun] = {}
     for run in runs:
         if run.sha256 in seen:

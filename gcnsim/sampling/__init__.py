@@ -1,4 +1,4 @@
-"""Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
+"""Sampling rules: which edges a sampled graph keeps, with what probability, and which remote rows it needs."""
 
 from gcnsim.sampling.draws import (
     NODES,

@@ -1,10 +1,10 @@
-"""Drawing one sampled graph, and the chance that a boundary node takes part in it.
+"""Sample one graph, and compute the probability that a boundary node is part of it.
 
-The trace and the training runtime draw through the same function: the same stream gives the same graph in both.
+The trace and the training runtime use the same function: the same stream gives the same graph in both.
 
-BNS-GCN (Algorithm 1) draws boundary nodes instead of edges, a random share of those that a peer may need: of n nodes
-floor(p n) are drawn, and one more with the probability that is left, so that each node is in with probability p
-whatever n is. The training runtime draws so too: the same stream gives the same nodes in both.
+BNS-GCN (Algorithm 1) samples boundary nodes instead of edges, a random share of those that a peer may need. Of n nodes
+floor(p n) are sampled, and one more with the remaining probability, so that each node is included with probability p
+for any n. The training runtime does the same: the same stream gives the same nodes in both.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray
 from gcnsim.partition import Part
 
 _CHUNK = 1 << 16
-"""Entries drawn at a time, an even number: their uniforms stay in the cache."""
+"""Entries sampled at a time, an even number, so that their uniforms stay in the cache."""
 
 _BITS = 24
 _STEPS = 1 << _BITS
-"""A float32 uniform is a whole number of 1 / _STEPS."""
+"""A float32 uniform is a multiple of 1 / _STEPS."""
 
 
 def inclusion(part: Part, p: Float32Array) -> FloatArray:
-    """The chance that a boundary node is needed: 1 - product over its inner neighbours i of (1 - p_ij), float64[B].
+    """The probability that a boundary node is needed: 1 - product over its inner neighbours i of (1 - p_ij),
+    float64[B].
 
-    Exact, because edges are drawn independently (PSC-GCN, inclusion probability); exactly 1 where any p_ij is 1. Its
-    sum is the expected number of boundary rows fetched.
+    Exact, because edges are sampled independently (PSC-GCN, inclusion probability); exactly 1 if any p_ij is 1. Its sum
+    is the expected number of boundary rows fetched.
     """
     log_missed = np.zeros(part.boundary_nodes)
     add_log_missed(log_missed, part, p)
@@ -41,7 +42,7 @@ def inclusion(part: Part, p: Float32Array) -> FloatArray:
 def add_log_missed(log_missed: FloatArray, part: Part, p: Float32Array, first: int = 0) -> None:
     """Add log(1 - p) of the entries from `first` on to their boundary nodes in `log_missed`, float64[B].
 
-    Entry by entry in their order, so that the pieces of a part, one after another, give the bits of the whole.
+    Entry by entry in order, so that processing a part in pieces gives identical results.
     """
     columns = part.columns[first : first + p.size]
     cross = np.flatnonzero(columns >= part.inner_nodes)
@@ -57,14 +58,14 @@ def inclusion_of(log_missed: FloatArray) -> FloatArray:
 
 
 class Draws:
-    """The entries of a part with their p, made ready to draw many graphs of them.
+    """The entries of a part with their p, prepared for sampling many graphs.
 
-    A float32 uniform is a whole number of 2^-24, of the upper 24 of 32 random bits. So u < p where that number is below
-    ceil(2^24 p), and no uniform need be made. Of inner entries nothing but their number is of use.
+    A float32 uniform is a multiple of 2^-24, from the upper 24 of 32 random bits. So u < p if that number is below
+    ceil(2^24 p), and no uniform is computed. Of inner entries only their number is needed.
     """
 
     def __init__(self, part: Part, p: Float32Array, first: int = 0) -> None:
-        """first: the entry that p, 0 <= p <= 1, begins with; where p is of some entries alone, so are the counts."""
+        """first: the first entry of p, 0 <= p <= 1; if p covers some entries only, so do the counts."""
         columns = part.columns[first : first + p.size]
         self._boundary_nodes = part.boundary_nodes
         self._cross = np.flatnonzero(columns >= part.inner_nodes)
@@ -73,10 +74,9 @@ class Draws:
         self._kept = np.empty(p.size, np.bool_)
 
     def draw(self, generator: np.random.Generator) -> tuple[BoolArray, int, int]:
-        """One drawn graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
+        """One sampled graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
 
-        Every stored entry is kept independently with its own p (a float32 uniform below p, so p counts in steps of
-        2^-24).
+        Every stored entry is kept independently with its p (a float32 uniform below p, so p has steps of 2^-24).
         """
         self._draw_entries(generator)
         found = np.flatnonzero(self._kept[self._cross])
@@ -85,17 +85,17 @@ class Draws:
         return needed, int(np.count_nonzero(self._kept)) - found.size, found.size
 
     def _draw_entries(self, generator: np.random.Generator) -> None:
-        """Which entries are kept, by the same uniforms as `generator.random(dtype=np.float32)` gives."""
+        """Which entries are kept, by the same uniforms as `generator.random(dtype=np.float32)`."""
         size, bits = self._kept.size, generator.bit_generator
         first = 0
         if bits.state["has_uint32"] and size:
-            # The upper half of a step of which another drew the lower one.
+            # The upper half of a step whose lower half was used before.
             self._draw_one(0, generator)
             first = 1
         paired = size - (size - first) % 2
         for begin in range(first, paired, _CHUNK):
             end = min(begin + _CHUNK, paired)
-            # Of a step the lower half comes first, on every machine.
+            # The lower half of a step comes first, on every machine.
             halves = bits.random_raw((end - begin) // 2).astype("<u8", copy=False).view("<u4")
             halves >>= 32 - _BITS
             np.less(halves, self._limits[begin:end], out=self._kept[begin:end])
@@ -107,12 +107,12 @@ class Draws:
 
 
 def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int = 0) -> tuple[BoolArray, int, int]:
-    """One drawn graph as counts, as `Draws` gives many."""
+    """One sampled graph as counts, equal to one of `Draws`."""
     return Draws(part, p, first).draw(generator)
 
 
 def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
-    """One drawn graph as the mask of its kept entries, bool[nnz] (where p is of some entries alone: of these).
+    """One sampled graph as the mask of its kept entries, bool[nnz] (if p covers some entries only: of these).
 
     The same graph as `draw` from the same stream.
     """
@@ -131,11 +131,11 @@ def _draws(p: Float32Array, generator: np.random.Generator) -> Iterator[tuple[in
 
 
 NODES: Final = "bns"
-"""What a trace calls this rule; its rate stands where other rules have epsilon."""
+"""The name of this rule in a trace; its rate replaces epsilon."""
 
 
 def draw_nodes(nodes: int, rate: float, generator: np.random.Generator) -> IntArray:
-    """The places drawn among `nodes`, int64[k], ascending."""
+    """The sampled indices among `nodes`, int64[k], ascending."""
     mean = rate * nodes
     count = math.floor(mean)
     count += bool(generator.random() < mean - count)

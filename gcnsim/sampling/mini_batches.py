@@ -1,12 +1,12 @@
-"""Which mini-batch a worker trains in which iteration: the one rule of simulator and training runtime.
+"""The mini-batch of each worker in each iteration: one rule for simulator and training runtime.
 
-Training nodes are shuffled once and divided among the workers. Every worker goes through its own in an order drawn anew
-for each epoch (streams "training order" and "epoch"). It draws from the stream ("mini-batch", iteration, worker). A
-sub-graph is drawn from that stream alone.
+Training nodes are shuffled once and divided among the workers. Every worker goes through its nodes in a new order in
+each epoch (streams "training order" and "epoch"). It samples from the stream ("mini-batch", iteration, worker). A
+subgraph uses only that stream.
 
-Neighbourhoods are really drawn: the nodes that each layer reads, and the entries it sums over. Layers count from 0, the
-input's. Level l holds the nodes whose rows layer l reads, level L the batch itself. A level holds all nodes of the next
-one, since every node's own row is read too.
+Neighbourhoods are really sampled: the nodes that each layer reads, and the entries it sums over. Layers count from 0,
+the input's. Level l contains the nodes whose rows layer l reads, level L the batch itself. A level contains all nodes
+of the next one, because every node's row is read too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gcnsim.partition import metis_owners
 from gcnsim.streams import stream
 
 FEW = 32
-"""Neighbours per node up to which they are drawn one by one; beyond, every entry gets a random key."""
+"""Neighbours per node up to which they are sampled one by one; beyond, every entry gets a random key."""
 
 HOPS = 2
 """Steps of a random walk (GraphSAINT's walk sampler)."""
@@ -33,8 +33,11 @@ HOPS = 2
 @dataclass(frozen=True, slots=True)
 class Batch:
     """One mini-batch. levels: L + 1 arrays of node ids, int64, ascending. entries: per layer, those it sums over,
-    self-loops not counted. looked: entries that drawing it looked at. places: where they were kept, per layer, the
-    entries' places among those of the graph, int64, in no order."""
+    without self-loops.
+
+    looked: entries that sampling read. places: if requested, per layer, the entries' indices in the graph, int64,
+    unordered.
+    """
 
     levels: tuple[IntArray, ...]
     entries: tuple[int, ...]
@@ -50,10 +53,10 @@ def neighbour_batch(
     *,
     keep: bool = False,
 ) -> Batch:
-    """Every node draws neighbours, anew in each layer (GraphSAGE, Algorithm 2).
+    """Every node samples neighbours, independently in each layer (GraphSAGE, Algorithm 2).
 
-    fanout: per layer, how many without replacement (int; all of a node's where it has fewer), or with which chance each
-    (float). keep: whether the places of the entries are kept.
+    fanout: per layer, the number without replacement (int; all if a node has fewer), or the probability of each
+    (float). keep: whether to store the indices of the entries.
     """
     levels, looked = [np.unique(nodes)], 0
     entries: list[int] = []
@@ -70,10 +73,11 @@ def neighbour_batch(
 def layer_batch(
     graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: np.random.Generator, *, keep: bool = False
 ) -> Batch:
-    """Every layer draws so many nodes among the neighbours of the next one (LADIES; FastGCN draws among all nodes).
+    """Every layer samples a number of nodes among the neighbours of the next one (LADIES; FastGCN samples among all
+    nodes).
 
-    Without replacement, in proportion to the entries that lead to a node; all entries from the nodes drawn to the next
-    level count. keep: as of `neighbour_batch`.
+    Without replacement, in proportion to the entries that lead to a node; all entries from the sampled nodes to the
+    next level count. keep: as in `neighbour_batch`.
     """
     levels, looked = [np.unique(nodes)], 0
     entries: list[int] = []
@@ -83,7 +87,7 @@ def layer_batch(
         columns = graph.indices[around]
         leading = np.bincount(columns, minlength=graph.nodes)
         candidates = np.flatnonzero(leading)
-        # Of keys u^(1/w) the largest are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
+        # The largest of the keys u^(1/w) are a weighted sample without replacement (Efraimidis and Spirakis, 2006).
         keys = np.log(generator.random(candidates.size)) / leading[candidates]
         chosen = candidates[np.argsort(-keys, kind="stable")[:size]]
         mask = np.zeros(graph.nodes, np.bool_)
@@ -125,7 +129,7 @@ def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> In
 def _drawn_places(
     graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
 ) -> tuple[IntArray, int]:
-    """Where the entries that each of `nodes` draws are among those of the graph, and how many were looked at."""
+    """The indices in the graph of the entries that each of `nodes` samples, and how many were read."""
     if isinstance(amount, float):
         around = _entries(graph, nodes)
         mask: BoolArray = generator.random(around.size, dtype=np.float32) < amount
@@ -189,50 +193,53 @@ CLUSTERS: Final = 20
 
 
 class BatchDraws(Protocol):
-    """The mini-batches of a run. epoch: iterations in which every training node is trained once, or, of sub-graphs, as
-    many nodes are read as the graph has."""
+    """The mini-batches of a run.
+
+    epoch: iterations in which every training node is trained once; for subgraphs, in which as many nodes are read as
+    the graph has.
+    """
 
     @property
     def epoch(self) -> int: ...
 
     def draw(self, t: Iteration, rank: Rank, *, keep: bool = False) -> Batch:
-        """That of worker `rank` in iteration t. keep: whether the places of its entries are kept."""
+        """The batch of worker `rank` in iteration t. keep: whether to store the indices of its entries."""
         ...
 
 
 def passes(training: int, workers: int, batch: int) -> int:
-    """Iterations in which `workers` train `training` nodes once, `batch` each at a time."""
+    """Iterations in which `workers` train `training` nodes once, `batch` each per iteration."""
     return max(1, ceil(ceil(training / workers) / batch))
 
 
 def subgraphs(share: float, workers: int) -> int:
-    """Iterations in which `workers` that read the `share` of all nodes each have read as many as there are."""
+    """Iterations in which `workers`, each reading the `share` of all nodes, read as many nodes as the graph has."""
     return max(1, ceil(1.0 / (share * workers) - 1e-9))
 
 
 def training_order(training: IntArray, seed: int) -> IntArray:
-    """The training nodes as they are shared out to workers."""
+    """The training nodes in the order of their assignment to workers."""
     return stream(seed, "training order").permutation(training)
 
 
 def shuffled_pools(training: IntArray, workers: int, seed: int) -> list[IntArray]:
-    """Training nodes of every worker, whoever owns them."""
+    """Training nodes of every worker, independent of their owners."""
     return np.array_split(training_order(training, seed), workers)
 
 
 def own_pools(training: IntArray, owner: Int32Array, workers: int, seed: int) -> list[IntArray]:
-    """Training nodes of every worker's own part. owner: int32[N]."""
+    """Training nodes of every worker's part. owner: int32[N]."""
     shuffled = training_order(training, seed)
     mine = owner[shuffled]
     return [shuffled[mine == rank] for rank in range(workers)]
 
 
 class NeighbourDraws:
-    """Batches of training nodes with the neighbours drawn around them.
+    """Batches of training nodes with the neighbours sampled around them.
 
-    pools: training nodes of every worker. batch: of them in a batch. fanout or sizes: per layer that draws, the input's
-    first, as of `neighbour_batch` and `layer_batch`; the other is empty. ready: layers before them, whose sums were
-    made once; they read the rows they make.
+    pools: training nodes of every worker. batch: their number in a batch. fanout or sizes: per sampled layer, the
+    input's first, as in `neighbour_batch` and `layer_batch`; the other is empty. ready: earlier layers with precomputed
+    sums, which read the rows they output.
     """
 
     def __init__(
@@ -272,7 +279,7 @@ class NeighbourDraws:
 
 
 class WalkDraws:
-    """Sub-graphs of the nodes on random walks, about the `share` of all nodes each (GraphSAINT)."""
+    """Subgraphs of the nodes on random walks, each about the `share` of all nodes (GraphSAINT)."""
 
     def __init__(self, graph: Graph, share: float, layers: int, workers: int, seed: int) -> None:
         self._graph, self._layers, self._seed = graph, layers, seed
@@ -285,7 +292,7 @@ class WalkDraws:
         return subgraph_batch(self._graph, nodes, self._layers, keep=keep)
 
     def samples(self, nodes: int) -> Iterator[Batch]:
-        """Sub-graphs of one layer drawn before training, until they have `nodes` nodes together."""
+        """Subgraphs of one layer sampled before training, until they have `nodes` nodes together."""
         number = seen = 0
         while seen < nodes:
             walked = walked_nodes(self._graph, self._wanted, stream(self._seed, "sub-graph before", number))
@@ -294,7 +301,7 @@ class WalkDraws:
 
 
 class ClusterDraws:
-    """Sub-graphs of a few clusters, about the `share` of all nodes each (ClusterGCN). cluster_seed: of METIS."""
+    """Subgraphs of a few clusters, each about the `share` of all nodes (ClusterGCN). cluster_seed: of METIS."""
 
     def __init__(self, graph: Graph, share: float, layers: int, workers: int, seed: int, cluster_seed: int) -> None:
         self._graph, self._layers, self._seed = graph, layers, seed
@@ -312,5 +319,5 @@ class ClusterDraws:
 
 
 def wanted_nodes(graph: Graph, share: float) -> int:
-    """Nodes that a sub-graph of the `share` of all is to have, at least one."""
+    """The number of nodes in a subgraph with the `share` of all, at least one."""
     return max(1, round(share * graph.nodes))

@@ -1,14 +1,14 @@
-"""Neighbourhoods of mini-batches in expectation, from degrees alone: what `neighbours` draws, without a graph.
+"""Expected neighbourhoods of mini-batches, from degrees alone: the expectation of `neighbour_batch` without a graph.
 
 Mean field: an entry that a node follows leads to any node in proportion to its degree, within the group (part) that it
-leads to. A node of degree d is then missed by M entries that lead to a group of E entries with chance exp(-M d / E).
-Two corrections for what is not random: a node that was reached has one entry back to where it was reached from, and one
-that draws again may follow an entry that it followed before; both lead to nodes that are there already.
+leads to. A node of degree d is missed by M entries into a group of E entries with probability exp(-M d / E). Two
+corrections apply. A node that was reached has one entry back to its predecessor, and a node that samples again may
+follow the same entry; both lead to nodes already included.
 
-Of a directed graph a node draws those that point to it; how many these are has nothing to do with how often it is
-drawn itself, and no entry leads back.
+In a directed graph a node samples nodes that point to it. Their number is independent of how often the node is sampled,
+and no entry leads back.
 
-What is left out: that neighbours of a node are neighbours of each other, and like degrees being neighbours.
+Not modelled: that neighbours of a node are neighbours of each other, and that nodes of similar degree are neighbours.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WIDEST = 4.5
 
 @dataclass(frozen=True, slots=True)
 class DegreeLaw:
-    """How degrees are spread over `nodes` nodes. degree, share: float64[K], ascending; the shares add up to 1.
+    """The distribution of degrees over `nodes` nodes. degree, share: float64[K], ascending; the shares add up to 1.
 
-    directed: entries that lead to a node, and those that lead from it, are both so spread, each for itself.
+    directed: in-degrees and out-degrees both have this distribution, independently.
     """
 
     nodes: float
@@ -47,11 +47,11 @@ class DegreeLaw:
         return float(self.degree @ self.share)
 
     def drawn(self, amount: int | float) -> tuple[FloatArray, FloatArray]:
-        """Neighbours that a node of each class draws, and which share of its own these are, float64[K] both."""
+        """The neighbours that a node of each class samples, and their share of its neighbours, float64[K] both."""
         took = self.degree * amount if isinstance(amount, float) else np.minimum(self.degree, amount)
         part = took / np.maximum(self.degree, 1e-12)
         if self.directed:
-            # Of the mean node, and of the mean neighbour drawn: the class tells nothing of either.
+            # For the mean node, and for the mean sampled neighbour: the class determines neither.
             mean = float(self.share @ took)
             return np.full_like(took, mean), np.full_like(took, float(self.share @ (took * part)) / max(mean, 1e-300))
         return took, part
@@ -59,8 +59,9 @@ class DegreeLaw:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A mini-batch in expectation. chance: per level, float64[G, K]: that a node of a group and class is in it.
-    entries: per layer. looked: entries that drawing it looks at."""
+    """An expected mini-batch. chance: per level, float64[G, K]: the probability that it contains a node of a group and
+    class. entries: per layer. looked: entries that sampling reads.
+    """
 
     chance: tuple[FloatArray, ...]
     entries: tuple[float, ...]
@@ -69,20 +70,21 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Parts of a graph. size: float64[G], shares of the nodes. leads: float64[G, G], chance that an entry of a node of
-    one group leads to another."""
+    """Parts of a graph. size: float64[G], shares of the nodes. leads: float64[G, G], probability that an entry of a
+    node of one group leads to another.
+    """
 
     size: FloatArray
     leads: FloatArray
 
     @classmethod
     def one(cls) -> Groups:
-        """No parts."""
+        """A single group."""
         return cls(np.ones(1), np.ones((1, 1)))
 
     @classmethod
     def own_and_others(cls, parts: int, crossing: float) -> Groups:
-        """One of `parts` equal parts and all others; crossing: chance that an entry leaves its part."""
+        """One of `parts` equal parts and all others; crossing: probability that an entry leaves its part."""
         if parts == 1:
             return cls.one()
         back = crossing / (parts - 1)
@@ -90,7 +92,7 @@ class Groups:
 
 
 DEGREE_SPREAD: Final = 1.2
-"""Standard deviation of the log of degrees where no surrogate says another."""
+"""Standard deviation of the log of degrees for a dataset without a surrogate."""
 
 
 def lognormal_law(nodes: float, mean: float, spread: float) -> DegreeLaw:
@@ -108,7 +110,7 @@ def lognormal_law(nodes: float, mean: float, spread: float) -> DegreeLaw:
 def expected_neighbours(
     law: DegreeLaw, targets: FloatArray, fanout: Sequence[int | float], groups: Groups | None = None
 ) -> Expected:
-    """What `neighbour_batch` draws, in expectation. targets: float64[G], chance of a node to be in the batch."""
+    """The expectation of `neighbour_batch`. targets: float64[G], probability that a node is in the batch."""
     parts = groups or Groups.one()
     degree = law.degree
     fresh = np.repeat(targets[:, None], degree.size, axis=1)
@@ -139,7 +141,7 @@ def expected_neighbours(
 
 
 def expected_layers(law: DegreeLaw, targets: float, sizes: Sequence[int]) -> Expected:
-    """What `layer_batch` draws, in expectation, of a graph without parts."""
+    """The expectation of `layer_batch`, for a graph without parts."""
     chance, looked = [np.full((1, law.degree.size), targets)], 0.0
     entries: list[float] = []
     for size in reversed(sizes):
@@ -156,9 +158,11 @@ def expected_layers(law: DegreeLaw, targets: float, sizes: Sequence[int]) -> Exp
 
 
 def _weighted(nodes: FloatArray, weight: FloatArray, wanted: float) -> FloatArray:
-    """Chance of each class when `wanted` of its `nodes` are drawn in proportion to weight, without replacement.
+    """The probability of each class if `wanted` of its `nodes` are sampled in proportion to weight, without
+    replacement.
 
-    float64[K]. A node of weight w is in with chance 1 - exp(-s w), s such that the counts agree; found by bisection.
+    float64[K]. A node of weight w is included with probability 1 - exp(-s w), with s such that the counts agree, found
+    by bisection.
     """
     if wanted >= float(nodes.sum()):
         return np.ones_like(nodes)

@@ -1,21 +1,21 @@
 """Sampling rules: the probability with which each stored edge of a worker is kept in one sampled graph.
 
-A rule is prepared once per part (the variance-reduction rule sorts there) and evaluated for any number of rates. A part
-too large for that is done block by block of its rows, since every row determines its own probabilities. The self-loop
-of the GCN is outside every rule: it is always kept.
+A rule is prepared once per part (the variance-reduction rule sorts there) and evaluated for any number of rates. A very
+large part is processed in blocks of its rows, because every row determines its own probabilities. The self-loop of the
+GCN is outside every rule: it is always kept.
 
 `VarianceReduction` is Theorem 2 of PSC-GCN: the edge probabilities of least variance under a budget, for all rows of a
 CSR matrix at once. For one row, let q_j = sqrt(a_j) ||y_ij||, with n entries and budget B = epsilon n. Let c_k = B + k
 - n, and S_k the sum of the k smallest q. The theorem sorts q and finds the largest k with c_k q_k <= S_k. It sets p_j =
 min(1, q_j c_k / S_k).
 
-p > 0 is needed and 1/p must stay bounded, so entries that would get less than the floor 0.1 epsilon get the floor. The
-rule is then applied to the others with the remaining budget, until no new entry falls below. That is the exact optimum
-under floor <= p <= 1, and the theorem itself if no value is below the floor.
+p > 0 is needed and 1/p must stay bounded, so entries below the floor 0.1 epsilon are raised to it. The rule is then
+applied to the others with the remaining budget, until no new entry falls below. That is the exact optimum under floor
+<= p <= 1, and the theorem itself if no value is below the floor.
 
-The theorem needs CSR rows sorted by value with their running sums, once per graph, whatever the rate. Rows of similar
-length are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is thus
-summed on its own. One running sum over all rows would lose a row of small values behind one of large ones.
+The theorem needs CSR rows sorted by value with their running sums, once per graph for all rates. Rows of similar length
+are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is thus summed
+separately. One running sum over all rows would lose a row of small values behind one of large ones.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def water_fill(rows: SortedRows, epsilon: float) -> Filling:
 
 
 def _scale(rows: SortedRows, active: IntArray, floored: IntArray, epsilon: float) -> FloatArray:
-    """c_k / S_k of the rows `active` when their `floored` smallest entries are held at the floor."""
+    """c_k / S_k of the rows `active` with their `floored` smallest entries fixed at the floor."""
     start, counts = rows.start[active], rows.counts[active]
     offset = epsilon * (counts - FLOOR * floored) - counts
     held = np.where(floored > 0, rows.sums[start + np.maximum(floored, 1) - 1], 0.0)
@@ -159,7 +159,7 @@ def _last(low: IntArray, high: IntArray, holds: Callable[[IntArray], BoolArray])
 
 
 INNER_PREFERENCE = 1.1
-"""a_j of an inner neighbour in the variance to be minimised; 1 for a boundary one (PSC-GCN)."""
+"""a_j of an inner neighbour in the minimised variance; 1 for a boundary one (PSC-GCN)."""
 
 Rows: TypeAlias = tuple[int, int]
 """Rows first to last - 1 of a part."""
@@ -174,7 +174,7 @@ class Probabilities:
 
 
 class Sampler(Protocol):
-    """A sampling rule prepared for one part, or for the entries of its `rows` (first, last) alone.
+    """A sampling rule prepared for one part, or only for the entries of its `rows` (first, last).
 
     norms: s_j >= 0 per local id, float[I + B]; None means 1 everywhere.
     """
@@ -189,7 +189,7 @@ class Sampler(Protocol):
 
 
 class Full:
-    """Every edge, always; the rate and the norms have no effect."""
+    """Every edge is kept; the rate and the norms have no effect."""
 
     name: ClassVar[str] = "full"
 
@@ -220,7 +220,7 @@ class Uniform:
 class VarianceReduction:
     """Edges by their share in the variance of the sampled sum (PSC-GCN, Theorem 2), q_ij = sqrt(a_j) |P_ij| s_j.
 
-    Holds 16 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a largest
+    It needs 16 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a largest
     value of 1: norms of any magnitude are safe, and |P_ij| reduces to its factor in j.
     """
 
@@ -309,7 +309,7 @@ def _entries(part: Part, rows: Rows | None) -> Int32Array:
 
 
 def row_blocks(indptr: IntArray, entries: int) -> Iterator[Rows]:
-    """Rows (first, last) of at most `entries` entries each, one after another; a longer row stands alone."""
+    """Rows (first, last) of at most `entries` entries each, one after another; a longer row forms a separate block."""
     rows, first = indptr.size - 1, 0
     while first < rows:
         last = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1

@@ -1,7 +1,7 @@
 """Rules of fields that name entries of the catalogue, or that replace its figures.
 
 Devices, hosts and links are entries of the catalogue or files; several devices mean one per server. `cluster.figures`
-replaces figures of the catalogue with those of a question.
+replaces figures of the catalogue for one question.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from gcnsim.known_names import known_name
 from gcnsim.units import FRACTION
 
 _RATE: Final = re.compile(r"\d+(\.\d*)?\s*([kmgtp]i?)?b.{0,20}", re.IGNORECASE)
-"""How a rate begins, in any unit: no link is called so."""
+"""The start of a rate in any unit; no link has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Names out of `names()`, a list or separated by commas; own, alias, otherwise: as of `Choice`."""
+    """One or more names out of `names()`, as a list or separated by commas; own, alias, otherwise: as in `Choice`."""
 
     noun: str
     names: Callable[[], Collection[str]]
@@ -49,13 +49,13 @@ class Words:
 
     @property
     def allowed(self) -> str:
-        """The values allowed, in words."""
+        """The allowed values, in words."""
         beside = ", or files (.yaml)" if self.own else ""
         known = ", ".join(sorted(self.names()))
         return f"names separated by commas, the last for all further servers: {known}{beside}"
 
     def read(self, raw: object, path: str) -> tuple[str, ...]:
-        """The names of `t4,v100-16`, or of a list. Raises ScenarioError, starting with `path`."""
+        """Parse names like `t4,v100-16`, or a list. Raises ScenarioError, starting with `path`."""
         texts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(texts, list):
             raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
@@ -64,7 +64,7 @@ class Words:
         return tuple(names)
 
     def canonical(self, value: Any) -> Any:
-        """The names that those of `value` stand for."""
+        """The canonical names of `value`."""
         return tuple(map(self._one.canonical, value)) if isinstance(value, tuple) else value
 
     @property
@@ -81,17 +81,17 @@ class Words:
             self._one.check(item, path)
 
     def write(self, value: Any) -> object:
-        """`t4,v100-16`."""
+        """Format names: `t4,v100-16`."""
         return ",".join(value)
 
 
 def _own_device(name: str) -> bool:
-    """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
+    """Whether `name` is a device file, which is then read. Raises FileError for an unusable one."""
     return is_file(name) and device(name) is not None
 
 
 def _own_host(name: str) -> bool:
-    """Whether `name` is that of a host file, which is read. Raises FileError for one that cannot be used."""
+    """Whether `name` is a host file, which is then read. Raises FileError for an unusable one."""
     return is_file(name) and host(name) is not None
 
 
@@ -102,7 +102,7 @@ HOST: Final = Choice("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
 
 @dataclass(frozen=True, slots=True)
 class LinkName(Choice):
-    """The name of a link. rate: the field that sets a rate instead, up to the value."""
+    """The name of a link. rate: the field to use for a rate."""
 
     rate: str = ""
 
@@ -134,18 +134,18 @@ class CatalogueFigures:
 
     @property
     def allowed(self) -> str:
-        """The values allowed, in words."""
+        """The allowed values, in words."""
         return "NAME.FIGURE=VALUE separated by commas, e.g. t4.spmm_efficiency=50%,ethernet.latency_s=20us, or none"
 
     def read(self, raw: object, path: str) -> Figures:
-        """The figures of a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
-        found: dict[str, float] = {}
+        """Parse figures from a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
+        figures: dict[str, float] = {}
         for given, text in self._pairs(raw, path):
             name = ".".join(_known(given, path))
-            if name in found:
+            if name in figures:
                 raise ScenarioError(f"{path}: {name} is given twice")
-            found[name] = _value(name, text, path)
-        values = tuple(sorted(found.items()))
+            figures[name] = _value(name, text, path)
+        values = tuple(sorted(figures.items()))
         self.check(values, path)
         return values
 
@@ -177,26 +177,26 @@ class CatalogueFigures:
                 raise ScenarioError(f"{path}: {name}={figure_text(name, number)} is not allowed; {limit}")
 
     def write(self, value: Any) -> object:
-        """`t4.spmm_efficiency=50%,ethernet.latency_s=20us`; `none` of no figures."""
+        """Format figures: `t4.spmm_efficiency=50%,ethernet.latency_s=20us`; `none` for no figures."""
         return ",".join(f"{name}={figure_text(name, number)}" for name, number in value) or NONE
 
 
 def figure_text(name: str, number: float) -> str:
-    """The value of the figure `NAME.FIGURE` with its unit."""
+    """Format the value of the figure `NAME.FIGURE` with its unit."""
     quantity = QUANTITIES[name.rpartition(".")[2]]
     return f"{number:.12g}" if quantity is None or not 0 <= number < math.inf else quantity.exact(number)
 
 
 def _field(name: str, path: str) -> str:
-    """The figure's own name. Raises ScenarioError where the catalogue, or the file of a device, has no such figure."""
+    """The field of the figure. Raises ScenarioError if the catalogue, or the file of a device, has no such figure."""
     return _known(name, path)[1]
 
 
 def _known(name: str, path: str) -> tuple[str, str]:
-    """Whose figure `NAME.FIGURE` is, as the catalogue writes it, and the figure's own name."""
+    """The catalogue entry of the figure `NAME.FIGURE` and the name of its field."""
     profile, _, field = name.rpartition(".")
     own = kind_described(profile) if is_file(profile) else ""
-    # A file is read here, so that one that cannot be used is told now.
+    # Read the file here, so that an unusable one is reported at once.
     if own == "device":
         device(profile)
     elif own == "host":

@@ -1,4 +1,4 @@
-"""What goes wrong in a run: slow devices, poor links, pauses and jitter, each a few checked fields.
+"""Faults of a run: slow devices, slow or lossy links, pauses and jitter, each with a few checked fields.
 
 Iterations of a fault are counted over the measured ones: 0 is the first of them, `run.iterations` - 1 the last.
 """
@@ -23,21 +23,21 @@ _LINK: Final = Choice("a link, as results name it (nic0.tx, pcie3.down), or both
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What every fault knows of itself. given_as: where it was given, for messages."""
+    """The base of all faults. given_as: where it was given, for messages."""
 
     given_as: str = field(default="", compare=False, repr=False, kw_only=True)
 
     @property
     def path(self) -> str:
-        """What messages about it start with: `faults[0]`, `--inject pause`, or its kind where it was made by hand."""
+        """The start of messages about it: `faults[0]`, `--inject pause`, or its kind if created in Python."""
         return self.given_as or _NAMES[type(self)]
 
 
 @dataclass(frozen=True, slots=True)
 class SlowGpu(Given):
-    """Kernels of a worker take `factor` times as long, from an iteration to another (null: the last).
+    """Kernels of a worker take `factor` times as long, from one iteration to another (null: the last).
 
-    From 0 to the last they do so throughout: the run settles with them.
+    From 0 to the last, the whole run is slow and settles like that.
     """
 
     worker: int = entry(_WORKER, "whose kernels", 0)
@@ -48,7 +48,7 @@ class SlowGpu(Given):
 
 @dataclass(frozen=True, slots=True)
 class SlowLink(Given):
-    """A link has its bandwidth divided by `factor`."""
+    """A link whose bandwidth is divided by `factor`."""
 
     link: str = entry(_LINK, "which", "nic0")
     factor: float = entry(_TIMES, "its bandwidth is divided by", 2.0)
@@ -56,7 +56,7 @@ class SlowLink(Given):
 
 @dataclass(frozen=True, slots=True)
 class LossyLink(Given):
-    """A share of what a link carries is lost and sent again."""
+    """A link that loses a share of its traffic, which is sent again."""
 
     link: str = entry(_LINK, "which", "nic0")
     lost: float = entry(QuantityRange(FRACTION, 0.0, 0.99, low_open=True), "share that is sent again", 0.01)
@@ -64,7 +64,9 @@ class LossyLink(Given):
 
 @dataclass(frozen=True, slots=True)
 class Background(Given):
-    """Other traffic takes a fixed rate of a link's raw bandwidth, framing included, whatever the link carries."""
+    """Other traffic that uses a fixed rate of a link's raw bandwidth, including framing, independent of the link's
+    load.
+    """
 
     link: str = entry(_LINK, "which", "nic0")
     rate: float = entry(QuantityRange(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)
@@ -72,7 +74,7 @@ class Background(Given):
 
 @dataclass(frozen=True, slots=True)
 class Pause(Given):
-    """A worker stops for some seconds at the start of an iteration; what it has sent travels on."""
+    """A worker stops for some seconds at the start of an iteration; its sent data continues to travel."""
 
     worker: int = entry(_WORKER, "who stops", 0)
     seconds: float = entry(QuantityRange(SECONDS, 0.0, 3600.0, low_open=True), "for how long", 1.0)
@@ -81,7 +83,7 @@ class Pause(Given):
 
 @dataclass(frozen=True, slots=True)
 class Jitter(Given):
-    """Equal work takes unequal time: a log-normal factor of mean 1 for every operation and iteration."""
+    """Equal work takes varying time: a log-normal factor of mean 1 for every operation and iteration."""
 
     on: str = entry(Choice("a kind of work", lambda: ("compute", "sampling")), "which operations", "compute")
     cv: float = entry(Number(False, 0, 10, low_open=True), "standard deviation over mean", 0.1)
@@ -101,15 +103,15 @@ _NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in FAULTS.items()
 
 
 def read_faults(raw: object) -> tuple[Fault, ...]:
-    """The faults in a scenario's list, each a mapping with its `kind`. Raises ScenarioError or UnitError."""
+    """Parse the faults in a scenario's list, each a mapping with its `kind`. Raises ScenarioError or UnitError."""
     if not isinstance(raw, list):
         raise ScenarioError(f"faults: {denied(raw)} a list; write - kind: {next(iter(FAULTS))}")
     return tuple(_read(item, f"faults[{index}]") for index, item in enumerate(raw))
 
 
 def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
-    """The faults written as `KIND:name=value,name=value`. Raises ScenarioError or UnitError, naming --inject."""
-    found = []
+    """Parse faults written as `KIND:name=value,name=value`. Raises ScenarioError or UnitError, naming --inject."""
+    faults = []
     for text in texts:
         kind, _, rest = text.partition(":")
         raw: dict[str, object] = {"kind": kind.strip()}
@@ -125,8 +127,8 @@ def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
                 raw[name] = parse_yaml(value, f"--inject {name}")
             except FileError as error:
                 raise ScenarioError(str(error)) from None
-        found.append(_read(raw, f"--inject {kind.strip()}"))
-    return tuple(found)
+        faults.append(_read(raw, f"--inject {kind.strip()}"))
+    return tuple(faults)
 
 
 def _read(raw: object, path: str) -> Fault:
@@ -143,21 +145,21 @@ def write_fault(fault: Fault) -> dict[str, Any]:
     """The mapping that `read_faults` reads back."""
     mapping: dict[str, Any] = {"kind": _NAMES[type(fault)]}
     for item in fields(fault):
-        found, value = rule_of(item), getattr(fault, item.name)
-        if found is not None and value is not None:
-            mapping[item.name] = found[0].write(value)
+        rule, value = rule_of(item), getattr(fault, item.name)
+        if rule is not None and value is not None:
+            mapping[item.name] = rule[0].write(value)
     return mapping
 
 
 def fault_words(fault: Fault) -> str:
-    """A fault in words: `pause worker 0, seconds 2 s, iteration 5`."""
+    """Format a fault: `pause worker 0, seconds 2 s, iteration 5`."""
     mapping = write_fault(fault)
     kind = mapping.pop("kind")
     return f"{kind} {', '.join(f'{name} {value}' for name, value in mapping.items())}"
 
 
 def fault_lines() -> list[str]:
-    """A line for each kind, with its fields at their defaults, as `read_injected` reads them."""
+    """One line per kind with its fields at their defaults, in the syntax of `read_injected`."""
     lines = []
     for name, kind in FAULTS.items():
         mapping = write_fault(kind())
@@ -168,12 +170,12 @@ def fault_lines() -> list[str]:
 
 
 def _plain(value: object) -> str:
-    """A scalar as YAML reads it back, in its shortest form."""
+    """A scalar in its shortest form that YAML reads back."""
     return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def check_faults(faults: Sequence[Fault], gpus: int, iterations: int) -> None:
-    """Refuse a fault of a worker that is not there, or outside the measured iterations. Raises ScenarioError."""
+    """Refuse a fault of a missing worker, or outside the measured iterations. Raises ScenarioError."""
     if len(faults) > MOST_FAULTS:
         raise ScenarioError(f"faults: {len(faults)} are given; allowed: at most {MOST_FAULTS}")
     for fault in faults:

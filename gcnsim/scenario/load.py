@@ -1,14 +1,15 @@
-"""Loads scenarios: YAML in, a validated `Scenario` out, and back without loss.
+"""Load scenarios: YAML in, a validated `Scenario` out, and back without loss.
 
 A scenario starts with `schema: gcnsim.scenario/1`. An unknown key, a missing unit or a value out of range is refused
 with its path; nothing is guessed. File names in a scenario are relative to the working directory, as on a command line.
 
-Two steps see only the fields that a file or an option gives, before defaults fill in the others:
-- fields of a cluster that contradict each other are refused where both are given;
-- a name brings values for open fields, and given values stay. An instance type brings its GPUs and NIC, a network its
-  kind.
+Two steps use only the fields that a file or an option gives, before defaults fill in the others:
 
-Fields are addressed by their path, such as `cluster.bandwidth`, and `rule_at` says what each may hold.
+- fields of a cluster that contradict each other are refused if both are given;
+
+- a name sets fields that are not given. An instance type sets its GPUs and NIC, a network its kind.
+
+Fields are addressed by their path, such as `cluster.bandwidth`, and `rule_at` returns the rule of a field.
 """
 
 from __future__ import annotations
@@ -55,31 +56,33 @@ LINK: Final = "link"
 
 
 def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """The section `cluster` as it was written, with what its host and its network have of their own.
+    """The section `cluster` as written, plus the fields that its host and its network set.
 
     Raises ScenarioError for a network of another kind than `link`.
     """
-    found = dict(cluster)
-    if (network := kind_of_network(found.get("bandwidth"))) is not None:
-        given = found.get(LINK)
+    section = dict(cluster)
+    if (network := kind_of_network(section.get("bandwidth"))) is not None:
+        given = section.get(LINK)
         if isinstance(given, str) and known_name(given, (network,)) is None:
             raise ScenarioError(
-                f"cluster.bandwidth: {found['bandwidth']} is a network of its own kind, cluster.link is {given}; "
+                f"cluster.bandwidth: {section['bandwidth']} is a network of its own kind, cluster.link is {given}; "
                 f"allowed: one of them, or cluster.link: {network}"
             )
-        found[LINK] = network
-    for name, value in of_host(found.get("host")).items():
-        if name == "device" and found.get("devices") is not None:
+        section[LINK] = network
+    for name, value in of_host(section.get("host")).items():
+        if name == "device" and section.get("devices") is not None:
             continue
-        if found.get(name) is None:
-            found[name] = value
-    return found
+        if section.get(name) is None:
+            section[name] = value
+    return section
 
 
 def of_host(name: object) -> dict[str, Any]:
-    """The fields of a cluster that a host of the catalogue, or of a file, has of its own, as a scenario writes them:
-    GPUs in a server, their device, the bandwidth of the NIC and its kind of link; none of a host that is no instance
-    type, and of an unknown name. Raises FileError for a file that cannot be used."""
+    """The cluster fields that a host of the catalogue or of a file sets, in scenario notation.
+
+    These are GPUs per server, their device, the bandwidth of the NIC and its kind of link. Empty for a host that is not
+    an instance type, and for an unknown name. Raises FileError for an unusable file.
+    """
     if not isinstance(name, str):
         return {}
     known = name if is_file(name) else known_name(name, hosts())
@@ -119,15 +122,15 @@ SELDOM: Final = (
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario in the file at `path`, with `overrides` (`cluster.latency=20us`) put over it.
+    """Load the scenario in the file at `path` and apply `overrides` (`cluster.latency=20us`).
 
-    Raises FileError (unreadable, not YAML, a key twice), ScenarioError or UnitError (a bad field, with its path).
+    Raises FileError (unreadable, not YAML, a duplicate key), ScenarioError or UnitError (a bad field, with its path).
     """
     return from_mapping(read_yaml(path), str(path), overrides)
 
 
 def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario in `mapping` (as YAML gives it); `source` starts the message when the schema is not ours.
+    """Parse the scenario in `mapping` (from YAML). `source` starts the message if the schema is not ours.
 
     Raises ScenarioError or UnitError.
     """
@@ -170,7 +173,7 @@ def _build(name: str, sections: Mapping[str, dict[str, Any]], method: Method, fa
 
 
 def to_mapping(scenario: Scenario) -> dict[str, Any]:
-    """`scenario` as plain text and numbers, units written out; `from_mapping` gives the same scenario back."""
+    """`scenario` as plain text and numbers with units; `from_mapping` restores it."""
     mapping: dict[str, Any] = {"schema": SCHEMA, "name": scenario.name}
     for section in SECTIONS:
         spec = getattr(scenario, section)
@@ -182,15 +185,15 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
 
 def _write_spec(spec: Any) -> dict[str, object]:
     return {
-        item.name: None if value is None else found[0].write(value)
+        item.name: None if value is None else rule[0].write(value)
         for item in fields(spec)
-        if (found := rule_of(item)) is not None and _written(spec, item.name)
+        if (rule := rule_of(item)) is not None and _written(spec, item.name)
         for value in [getattr(spec, item.name)]
     }
 
 
 def read_knob(text: str) -> tuple[str, tuple[Any, ...]]:
-    """The knob that `method.KNOB=VALUE` names, and its value; of a number or a choice several, between commas.
+    """Parse `method.KNOB=VALUE` into the knob and its value; numbers and choices may list several, separated by commas.
 
     Raises ScenarioError for an unknown knob or a bad value.
     """
@@ -203,7 +206,7 @@ def read_knob(text: str) -> tuple[str, tuple[Any, ...]]:
 
 
 def scenario_hash(scenario: Scenario) -> str:
-    """SHA-256 (hex) of what the scenario says, its name aside: equal for equal questions however they were written."""
+    """SHA-256 (hex) of a scenario without its name: equal for equal questions in any notation."""
     mapping = to_mapping(scenario)
     del mapping["name"]
     mapping["cluster"]["gpus_per_server"] = scenario.cluster.gpus_per_server
@@ -219,7 +222,7 @@ def _section_text(section: str, spec: Any) -> str:
 
 
 def section_text(scenario: Scenario, section: str) -> str:
-    """A section, or `faults`, as the text of it that `scenario_hash` is made of; empty where there are no faults."""
+    """The text of a section, or of `faults`, that `scenario_hash` uses; empty without faults."""
     if section != "faults":
         return _section_text(section, getattr(scenario, section))
     faults = [write_fault(fault) for fault in scenario.faults]
@@ -227,7 +230,7 @@ def section_text(scenario: Scenario, section: str) -> str:
 
 
 def describe_schema() -> list[tuple[str, str, str, str, str]]:
-    """Rows (path, unit, allowed, default, documentation) of every field a scenario may give."""
+    """Rows (path, unit, allowed, default, documentation) of every field of a scenario."""
     rows = []
     for section, kind in SECTIONS.items():
         if section == METHOD:
@@ -237,10 +240,10 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
             ]
             continue
         for item in fields(kind):
-            found = rule_of(item)
-            if found is None:
+            field_rule = rule_of(item)
+            if field_rule is None:
                 continue
-            rule, doc, optional = found
+            rule, doc, optional = field_rule
             default = None if item.default is MISSING else item.default
             written = None if default is None else rule.write(default)
             allowed = f"{rule.allowed}, or null" if optional else rule.allowed
@@ -249,14 +252,14 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
 
 
 def scalar_text(written: object) -> str:
-    """A default as a scenario writes it."""
+    """Format a default in scenario notation."""
     return json.dumps(written) if written is None or isinstance(written, bool) else str(written)
 
 
 def _written(spec: Any, name: str) -> bool:
-    """Without some fields that were not set."""
+    """Omit fields that were not set."""
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
-        # Of an instance it is always written: what stands where it is not is another number.
+        # For an instance it is always written, because the default differs from the instance's value.
         return name in of_host(spec.host) or spec.gpus_per_server != ClusterSpec().gpus_per_server
     if isinstance(spec, ClusterSpec) and name in TOPOLOGY:
         return name in spec.besides
@@ -274,7 +277,7 @@ def _written(spec: Any, name: str) -> bool:
 
 
 def put_over(raw: dict[str, Any], text: str) -> None:
-    """Put `PATH=VALUE` into `raw`; VALUE is read as a YAML scalar."""
+    """Set `PATH=VALUE` in `raw`; VALUE is parsed as a YAML scalar."""
     path, equals, value = text.partition("=")
     path = path.strip()
     if not equals:
@@ -305,12 +308,12 @@ def _keys_of(section: str) -> list[str]:
 
 
 def paths() -> list[str]:
-    """Every field that a scenario may give, by its path."""
+    """Every field of a scenario, by its path."""
     return [f"{section}.{key}" for section in SECTIONS for key in _keys_of(section)]
 
 
 def refuse_contradictions(raw: Mapping[str, Any]) -> None:
-    """Raises ScenarioError where two fields of `cluster` cannot both hold. raw: by name, those that were written."""
+    """Raise ScenarioError if two fields of `cluster` contradict each other. raw: the written fields by name."""
     devices, one = raw.get("devices"), raw.get("device")
     if devices is not None and one is not None and one != devices[0]:
         raise ScenarioError(
@@ -329,21 +332,21 @@ Found: TypeAlias = tuple[FieldRule, bool]
 
 
 def rule_at(path: str) -> Found:
-    """What the field at `path` may hold; of a knob, by the first method that has it.
+    """The rule of the field at `path`; for a knob, the rule of the first method that has it.
 
-    Raises ScenarioError for a path that no scenario has, with the nearest one.
+    Raises ScenarioError for an unknown path, with the closest one.
     """
     section, _, key = path.partition(".")
     if section == METHOD and (key in ("name", *KNOBS) or key in section_keys()):
         return rule_of_key(key)
-    found = _entry(section, key)
-    if found is None:
+    entry = _entry(section, key)
+    if entry is None:
         raise ScenarioError(f"{path}: unknown field; {_hint(path)}")
-    return found[0], found[2]
+    return entry[0], entry[2]
 
 
 def default_at(path: str) -> str:
-    """The default of the field at `path`, as a scenario writes it; empty if that is null."""
+    """The default of the field at `path` in scenario notation; empty if that is null."""
     section, _, key = path.partition(".")
     if section == METHOD:
         default = default_of_key(key)
@@ -353,13 +356,13 @@ def default_at(path: str) -> str:
 
 
 def _entry(section: str, key: str) -> tuple[FieldRule, str, bool] | None:
-    """The rule of a field of a section but `method`, its documentation, and whether null is allowed."""
+    """The rule, documentation and nullability of a field of a section other than `method`."""
     items = fields(SECTIONS[section]) if section in SECTIONS and section != METHOD else ()
     return next((rule_of(item) for item in items if item.name == key), None)
 
 
 def _hint(path: str) -> str:
-    """Fields that may be meant: of the section that `path` names, else those whose own name it is; no list of all."""
+    """Suggestions for a mistyped path: fields of the named section, otherwise fields of the same name."""
     section, _, key = path.rpartition(".")
     if section in SECTIONS:
         return nearest(path, [text for text in paths() if text.startswith(f"{section}.")])

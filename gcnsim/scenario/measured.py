@@ -1,7 +1,7 @@
-"""What a file of measured compute times brings to fields that a question leaves open: its graph, parts, model, device.
+"""Fill open fields of a question from a file of measured compute times: its graph, parts, model, device.
 
-Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands, and is
-refused later where it is not what was measured.
+This applies to the fields of a file or an option before defaults fill in the others. Given values stay, and are refused
+later if they differ from the measured ones.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gcnsim.scenario.specs import SOURCES
 from gcnsim.units import FRACTION
 
 FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
-"""Knobs that a question may choose whatever was measured."""
+"""Knobs that a question may choose independently of the measurement."""
 
 CUTS: Final = ("metis", "random", "block")
 
 
 def fill_measured(raw: dict[str, Any]) -> None:
-    """Put what `cluster.measured_compute` of the scenario `raw` brings where the scenario says nothing.
+    """Fill the open fields of the scenario `raw` from the file in `cluster.measured_compute`.
 
-    Raises FileError for a file that cannot be used, ScenarioError where neither says which graph it is.
+    Raises FileError for an unusable file, ScenarioError if neither names the graph.
     """
     path = raw.get("cluster", {}).get("measured_compute")
     if not isinstance(path, str):
@@ -46,14 +46,14 @@ def fill_measured(raw: dict[str, Any]) -> None:
         raw["workload"]["graph"] = _graph(measured)
 
 
-def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
-    """Knobs of the scenario's method that were measured at one value alone."""
+def _fill_method(raw: dict[str, Any], measured: MeasuredCompute) -> None:
+    """Fill the knobs of the scenario's method that were measured at one value only."""
     section = raw.get("method", {})
     name = str(section.get("name", DEFAULT))
     if not is_method(name):
         return
     kind = method_type(name)
-    own = [setting.knobs for setting in found.settings if setting.method == kind.name]
+    own = [setting.knobs for setting in measured.settings if setting.method == kind.name]
     brought = {}
     for knob in kind.knobs():
         values = [item[knob.name] for item in own if item.get(knob.name) is not None]
@@ -63,25 +63,25 @@ def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
     raw["method"] = brought | {key: value for key, value in section.items() if value is not None or key not in brought}
 
 
-def _graph(found: MeasuredCompute) -> str:
+def _graph(measured: MeasuredCompute) -> str:
     """The graph's file. Raises ScenarioError."""
-    file = found.graph.get("file")
+    file = measured.graph.get("file")
     if file is None or not os.path.exists(file):
         raise ScenarioError(
-            f"workload.graph: is not given, and {found.path} says no file that is here; it was measured on "
-            f"{found.graph['name']} (hash {found.graph['hash'][:12]}): give the file of this graph"
+            f"workload.graph: is not given, and {measured.path} says no file that is here; it was measured on "
+            f"{measured.graph['name']} (hash {measured.graph['hash'][:12]}): give the file of this graph"
         )
     return str(file)
 
 
-def _cluster(found: MeasuredCompute) -> Mapping[str, Any]:
-    device = gpu_named(found.device["name"]) if found.on_gpu else CORE
-    return {"gpus": found.parts} | ({} if device is None else {"device": device})
+def _cluster(measured: MeasuredCompute) -> Mapping[str, Any]:
+    device = gpu_named(measured.device["name"]) if measured.on_gpu else CORE
+    return {"gpus": measured.parts} | ({} if device is None else {"device": device})
 
 
-def _model(found: MeasuredCompute) -> Mapping[str, Any]:
-    """As a scenario writes the model and the widths of the data."""
-    model = found.model
+def _model(measured: MeasuredCompute) -> Mapping[str, Any]:
+    """The model and the widths of the data, in scenario notation."""
+    model = measured.model
     names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
     values = {name: model[name] for name in names if name in model}
     if values["model"] == "gat" and "heads" in model:
@@ -90,10 +90,10 @@ def _model(found: MeasuredCompute) -> Mapping[str, Any]:
         values["dropout"] = FRACTION.exact(float(model["dropout"]))
         if model["dropout"] and "dropout_order" in model:
             values["dropout_order"] = model["dropout_order"]
-    return values | {name: found.graph[name] for name in ("features", "classes")}
+    return values | {name: measured.graph[name] for name in ("features", "classes")}
 
 
-def _partition(found: MeasuredCompute) -> Mapping[str, Any]:
-    cut = str(found.partition["algorithm"]).partition("-")[0]
+def _partition(measured: MeasuredCompute) -> Mapping[str, Any]:
+    cut = str(measured.partition["algorithm"]).partition("-")[0]
     section = {"method": cut} if cut in CUTS else {}
-    return section | ({"seed": found.partition["seed"]} if "seed" in found.partition else {})
+    return section | ({"seed": measured.partition["seed"]} if "seed" in measured.partition else {})

@@ -1,4 +1,4 @@
-"""Reads and writes the section `method` of a scenario: a method's name and its knobs.
+"""Read and write the section `method` of a scenario: a method's name and its knobs.
 
 It also describes a method and its knobs in words.
 """
@@ -23,7 +23,7 @@ _NAME: Final = Choice("a method", methods)
 
 
 def read_method(raw: Mapping[str, object]) -> Method:
-    """The method of a section. Raises ScenarioError or UnitError, starting with the path."""
+    """Parse the method of a section. Raises ScenarioError or UnitError, starting with the path."""
     name = _NAME.read(raw.get("name", DEFAULT), "method.name")
     values = {key: read_value(key, text, name) for key, text in raw.items() if key != "name"}
     return create_method(name, **values)
@@ -39,7 +39,7 @@ def from_knobs(name: str, knobs: Mapping[str, Any]) -> Method:
 
 
 def read_value(key: str, text: object, name: str | None = None) -> Any:
-    """The value of a knob as a scenario writes it, by the rule of method `name`, else of the first that has it."""
+    """Parse the value of a knob by the rule of method `name`, otherwise of the first method that has it."""
     path = f"method.{key}"
     own = _fields(method_type(name or DEFAULT))
     if key not in own and key not in all_knobs():
@@ -50,19 +50,19 @@ def read_value(key: str, text: object, name: str | None = None) -> Any:
 
 
 def rule_of_key(key: str) -> tuple[FieldRule, bool]:
-    """The rule of a key of the section, of a knob by the first method that has it, and whether null is allowed."""
+    """The rule of a key of the section (for a knob, of the first method that has it), and whether null is allowed."""
     if key == "name":
         return _NAME, False
     return _fields(method_type(DEFAULT))[key] if key == OVERLAP else _of_knob(_knob(key))
 
 
 def default_of_key(key: str) -> object:
-    """What a scenario writes for a key that was not given."""
+    """The value that a scenario writes for a key that was not given."""
     return DEFAULT if key == "name" else _default(_knob(key))
 
 
 def _knob(key: str) -> Knob:
-    """A knob as the first method that has it declares it; the common ones without a look at every method."""
+    """The declaration of a knob in the first method that has it; common knobs need no search over methods."""
     return KNOBS.get(key) or all_knobs()[key]
 
 
@@ -72,8 +72,8 @@ def _of_knob(knob: Knob) -> tuple[FieldRule, bool]:
 
 def _fields(kind: type[Method]) -> dict[str, tuple[FieldRule, bool]]:
     """The rule of each field of a method, and whether null is allowed."""
-    found = ((item.name, rule_of(item)) for item in fields(kind))
-    return {name: (rule[0], rule[2]) for name, rule in found if rule is not None}
+    rules = ((item.name, rule_of(item)) for item in fields(kind))
+    return {name: (rule[0], rule[2]) for name, rule in rules if rule is not None}
 
 
 def section_keys() -> list[str]:
@@ -87,7 +87,7 @@ def write_method(method: Method) -> dict[str, object]:
 
 
 def written_knobs(method: Method) -> dict[str, object]:
-    """A method's knobs as they are written in a scenario, the common ones first."""
+    """A method's knobs as a scenario writes them, the common ones first."""
     values = method.values()
     names = [*(name for name in FIRST if name in values), *(name for name in values if name not in FIRST)]
     rules = _fields(type(method))
@@ -105,13 +105,13 @@ def describe_method() -> Iterator[tuple[str, str, str, object, str]]:
         default = None if standard is None else rule.write(standard)
         yield name, rule.unit, allowed, default, f"{knob.help}; {_named(having, name)}"
     (overlap,) = (item for item in fields(Method) if item.name == OVERLAP)
-    found = rule_of(overlap)
-    assert found is not None
-    yield OVERLAP, "", found[0].allowed, NO_OVERLAP, found[1]
+    overlap_rule = rule_of(overlap)
+    assert overlap_rule is not None
+    yield OVERLAP, "", overlap_rule[0].allowed, NO_OVERLAP, overlap_rule[1]
 
 
 def _named(having: list[type[Method]], knob: str) -> str:
-    """The methods with a knob, each with its default where that is another than the first one's."""
+    """The methods with a knob, each with its default if it differs from the first one's."""
     shown = []
     for kind in having:
         own, first = _declared(kind, knob), _declared(having[0], knob)
@@ -143,7 +143,7 @@ def setting_text(method: Method) -> str:
 
 
 def knob_text(method: Method) -> str:
-    """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
+    """The knobs without a column that differ from the method's default: `batch 1000`."""
     values, document = method.values(), written_knobs(method)
     own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
     moved = [f"{knob.name} {document[knob.name]}" for knob in own]

@@ -1,4 +1,4 @@
-"""How a graph is cut into one part per GPU, as facts."""
+"""The settings of a graph's partition into one part per GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gcnsim.partition import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
 from gcnsim.units import FRACTION
 
 METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")
-"""Fields of a partition that a scenario without them answers as it did before there were any."""
+"""Fields of a partition that older scenarios lack; without them, the answer stays the same."""
 IMBALANCE: Final = QuantityRange(FRACTION, 0.001, 1.0)
 """By how much METIS may let the largest part exceed the mean; it takes thousandths."""
 _FILE: Final = Choice("a file name")
@@ -19,7 +19,7 @@ _FILE: Final = Choice("a file name")
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """How the graph is cut into one part per GPU."""
+    """The partition of the graph into one part per GPU."""
 
     method: str = entry(Choice("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
     objective: str = entry(Choice("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")

@@ -1,6 +1,6 @@
-"""One question to the simulator, as facts: which cluster, which work, which partition, which method, which run.
+"""One question to the simulator: cluster, workload, partition, method and run.
 
-Every spec checks itself, so one that exists is valid whether it came from a file, an option or `dataclasses.replace`.
+Every spec checks itself, so an existing one is valid whether it came from a file, an option or `dataclasses.replace`.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from gcnsim.workload import (
 
 DEFAULT_DATASET: Final = "reddit"
 SOURCES: Final = ("dataset", "graph", "trace", "profile", "nodes")
-"""Fields of `workload` of which one is given: where the accesses come from."""
+"""Fields of `workload` that name the source of the accesses; exactly one is given."""
 TOPOLOGY: Final = (
     "devices", "nvlink", "nvlink_gpus", "transport", "gpudirect", "transfers", "pcie_sharing", "gpus_per_switch",
     "servers_per_rack", "oversubscription", "host_memory", "payload", "allreduce", "sockets", "rate_beside_copies",
     "sampler_device", "sampler_threads", "features", "implementation", "aggregator", "threads", "figures",
     "measured_compute",
 )  # fmt: skip
-"""Fields of a cluster that a scenario without them answers as it did before there were any."""
+"""Fields of a cluster that older scenarios lack; without them, the answer stays the same."""
 CPU: Final = "cpu"
 GPU: Final = "gpu"
 SAMPLER_DEVICES: Final = (CPU, GPU)
 STAGED: Final = "staged"
 DIRECT: Final = "direct"
 TRANSPORTS: Final = (STAGED, DIRECT)
-"""How rows pass between GPUs: in whole copies through host memory, or from GPU to GPU as they come."""
+"""How rows pass between GPUs: copied through host memory as a whole, or streamed from GPU to GPU."""
 LEAN: Final = "lean"
 RELEASED: Final = "released"
-"""Whose code trains: ideal code, or that of the published systems with its overheads."""
+"""The simulated code: ideal code, or the published systems' code with its overhead."""
 _FILE: Final = Choice("a file name")
 
 
@@ -199,7 +199,7 @@ class ClusterSpec:
             object.__setattr__(self, "device", self.devices[0])
 
     def _refuse_idle(self) -> None:
-        """A field that would not change the answer is refused."""
+        """Refuse a field that would not change the answer."""
         if self.oversubscription != 1.0 and self.servers_per_rack is None:
             raise ScenarioError(
                 f"cluster.oversubscription: {self.oversubscription:g} needs cluster.servers_per_rack; it is null"
@@ -224,13 +224,13 @@ class ClusterSpec:
 
     @property
     def servers(self) -> int:
-        """Number of servers; the last one may hold fewer GPUs."""
+        """Number of servers; the last one may have fewer GPUs."""
         return -(-self.gpus // self.gpus_per_server)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """The accesses (of a dataset, a graph file, a trace, a profile, sizes) and the model; None: the source's own."""
+    """The accesses (of a dataset, a graph file, a trace, a profile, sizes) and the model; None means the source's."""
 
     dataset: str | None = entry(
         Choice("a dataset", datasets, otherwise=OTHER_DATASET), "published dataset", DEFAULT_DATASET, optional=True
@@ -343,7 +343,7 @@ class WorkloadSpec:
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        """Raises ScenarioError for one of nodes and edges without the other, and for more edges than pairs of nodes."""
+        """Raise ScenarioError for nodes without edges or the reverse, and for more edges than pairs of nodes."""
         if self.nodes is None or self.edges is None:
             if self.nodes is not self.edges:
                 lacking, there = ("edges", "nodes") if self.edges is None else ("nodes", "edges")
@@ -360,12 +360,12 @@ AUTO: Final = "auto"
 EXACT: Final = "exact"
 COARSE: Final = "coarse"
 COARSE_FROM: Final = 192
-"""Number of GPUs from which runs are coarse by default: exact ones take minutes there."""
+"""The number of GPUs from which runs are coarse by default, because exact ones take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """How long, with which seed, and how closely it is simulated."""
+    """The length, seed and fidelity of a run."""
 
     iterations: int = entry(Number(True, 1, 1_000_000), "iterations recorded", 30)
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of every draw", 0)

@@ -1,7 +1,7 @@
-"""From the parts that a builder collected to columns; structures that were met before are kept and found again.
+"""Turn the parts that a builder collected into columns, and cache known structures.
 
-Settings of a question differ in bandwidths, rates or cache sizes far more often than in ops: what is derived from the
-ops alone (their order, who shares a link) is then there already.
+The settings of a question usually differ in bandwidths, rates or cache sizes and not in ops. The data derived from ops
+alone (their order, the flows on each link) can then be reused.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule.columns import LARGE, Columns, Route, narrow
 
 MOST_KEPT: Final = 1_000_000
-"""Ops of all structures that are kept, about 200 bytes each."""
+"""The most ops of all cached structures, about 200 bytes each."""
 
 
 class WaitPairs:
-    """Ops and what they wait for, in the order in which it was said."""
+    """Ops and the ops they wait for, in the order of insertion."""
 
     def __init__(self) -> None:
         self._one: list[tuple[int, int, int]] = []
@@ -33,7 +33,7 @@ class WaitPairs:
         self._one.append((op, other, lag))
 
     def add(self, ops: IntArray, others: IntArray, lag: int) -> None:
-        """Let ops wait for others, int64[k] each, of `lag` iterations ago."""
+        """Let ops wait for others of `lag` iterations ago, int64[k] each."""
         self._flush()
         many: IntArray = np.empty((3, ops.size), np.int32)
         many[0], many[1], many[2] = ops, others, lag
@@ -46,17 +46,17 @@ class WaitPairs:
             self._one = []
 
     def whole(self) -> IntArray:
-        """All of them, int32[3, k]: ops, others, lags; they are held here no more."""
+        """Return all pairs, int32[3, k]: ops, others, lags, and forget them."""
         self._flush()
         many, self._many = self._many, []
         return np.concatenate(many, axis=1) if many else np.empty((3, 0), np.int32)
 
 
 class BuilderParts:
-    """What a builder has collected: ops in the order in which they were written, with the numbers they have."""
+    """The ops that a builder has collected, in the order in which they were added, with their numbers."""
 
     FACTS: ClassVar = ("kind", "worker", "name", "layer", "direction", "peer", "thread", "connection", "way")
-    """Whole numbers of an op; names of streams, threads and connections by their number, -1 for none."""
+    """Whole numbers of an op. Streams, threads and connections have the number of their name, -1 for none."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -75,7 +75,7 @@ class BuilderParts:
         work: float | FloatArray,
         after: Iterable[int | tuple[int, int]],
     ) -> int:
-        """Add an op; its number, the next one."""
+        """Add an op and return its number, the next one."""
         number = self.size
         self.size += 1
         self._pending.append((number, *facts))
@@ -89,7 +89,7 @@ class BuilderParts:
         return number
 
     def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: float | FloatArray) -> None:
-        """Add ops with these numbers, int64[*shape]; facts: int32[FACTS, *shape]; work: as of `Builder.block`."""
+        """Add ops with these numbers, int64[*shape]. facts: int32[FACTS, *shape]; work: as in `Builder.block`."""
         self._flush()
         own: IntArray = numbers.ravel().astype(np.int32)
         self._numbers.append(own)
@@ -106,7 +106,7 @@ class BuilderParts:
             self._pending, self._pending_caps = [], []
 
     def demand(self, iterations: int) -> FloatArray:
-        """float64[T, ops]; what it was made of is held here no more."""
+        """Return the demand, float64[T, ops], and forget its parts."""
         demand = np.empty((iterations, self.size))
         every, self._work = self._work, []
         for numbers, work in every:
@@ -114,8 +114,9 @@ class BuilderParts:
         return demand
 
     def whole(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Numbers int32[n], facts int32[FACTS, n] and caps float64[n], in the order in which they were written; they
-        are held here no more."""
+        """Return numbers int32[n], facts int32[FACTS, n] and caps float64[n] in the order of insertion, and forget
+        them.
+        """
         self._flush()
         numbers, facts, caps = self._numbers, self._facts, self._caps
         self._numbers, self._facts, self._caps = [], [], []
@@ -135,7 +136,7 @@ def assembled(
     startup_s: FloatArray,
     queue: FloatArray,
 ) -> Columns:
-    """The columns of `parts`; names: of streams, threads and connections; delays by route, float64[R]."""
+    """The columns of `parts`. names: of streams, threads and connections; delays by route, float64[R]."""
     numbers, facts, caps = parts.whole()
     waits = [pairs.whole() for pairs in (parts.after, parts.late, parts.reuses)]
     key = _key(names, routes, numbers, facts, caps, *waits) if parts.size <= MOST_KEPT else None
@@ -154,7 +155,7 @@ def assembled(
 
 
 def _key(names: tuple[str, ...], routes: tuple[Route, ...], *arrays: IntArray | FloatArray) -> bytes:
-    """What a structure is known by."""
+    """The key that identifies a structure."""
     digest = hashlib.blake2b(repr((names, routes, [array.shape for array in arrays])).encode())
     for array in arrays:
         digest.update(array.tobytes())
@@ -170,7 +171,7 @@ def _sorted(
     routes: tuple[Route, ...],
     delays: tuple[FloatArray, FloatArray, FloatArray],
 ) -> Columns:
-    """The columns, in the order of the ops' numbers."""
+    """The columns in the order of the ops' numbers."""
     count = numbers.size
     exact = np.int32 if count >= LARGE else np.int64
     table, cap = np.empty(facts.shape, exact), np.empty_like(caps)
@@ -210,7 +211,7 @@ def _sorted(
 
 
 def _key_of(high: IntArray, width: int, low: IntArray) -> IntArray:
-    """Two columns as one, int64[n]; low: below `width`."""
+    """Two columns combined into one, int64[n]; low: below `width`."""
     found = high.astype(np.int64)
     found *= width
     found += low
@@ -218,7 +219,7 @@ def _key_of(high: IntArray, width: int, low: IntArray) -> IntArray:
 
 
 def _numbered(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Keys as 0, 1, ... in the order of their first use, -1 for those below 0; and the places of first uses."""
+    """Keys renumbered 0, 1, ... in the order of first use, -1 for negative ones; and the places of first uses."""
     own = np.flatnonzero(keys >= 0)
     _, first, inverse = np.unique(keys[own], return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int64)

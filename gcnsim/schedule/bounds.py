@@ -1,11 +1,13 @@
-"""Analytic bounds of a schedule's iteration time, without simulating it: max(resources, critical path) <= T <= sum.
+"""Analytic bounds of a schedule's iteration time, without simulation: max(resources, critical path) <= T <= sum.
 
-A schedule is a max-plus system once the durations of its flows are fixed: its period is the largest mean over cycles
-of (work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the
-longest chain from the start of a worker's iteration to its end and at least what each stream and link must do; with
-durations that no run can exceed, it is at most the longest chain of the synchronous reading (every dependency of
-lag >= 1 taken as lag 0). A chain that ends at another worker than it started at is not a cycle and bounds nothing:
-workers may run the same iteration at different times for ever.
+A schedule is a max-plus system once the durations of its flows are fixed. Its period is the largest mean over cycles of
+(work / iterations reached back).
+
+Lower bound: with durations that no run can undercut, the period is at least the longest chain from the start of a
+worker's iteration to its end. It is also at least the load of each stream and link. Upper bound: with durations that no
+run can exceed, the period is at most the longest chain of the synchronous reading (every dependency of lag >= 1 counts
+as lag 0). A chain that ends at another worker than it started at is not a cycle and gives no bound, because workers may
+run the same iteration at different times for ever.
 """
 
 from __future__ import annotations
@@ -23,25 +25,27 @@ AT_ONCE = 1_000_000
 """Durations that are handled at once: 8 MB."""
 
 CHAINS_AT_ONCE = 8_000_000
-"""Chains, of an op from a worker, that are followed at once: 64 MB, and some copies of them."""
+"""Chains (of an op from a worker) that are followed at once: 64 MB, and some copies of them."""
 
 MOST_CHAINS = 200_000_000
-"""Chains, of an op from a worker, that are looked at for the lower bound. From some 300 workers on it may be of fewer
-than all workers, those whose chains may be longest, and still a bound."""
+"""The most chains (of an op from a worker) that are followed for the lower bound.
+
+From about 300 workers on only some workers are used, those with probably the longest chains; the result is still a
+bound.
+"""
 
 FEW_CHAINS = 100_000
-"""Chains, of an op from a worker, that are all followed: to find out which need not be would take longer."""
+"""Up to this many chains (of an op from a worker), all are followed, because selecting some would take longer."""
 
 ROUNDING = 1e-9
-"""What a sum of seconds may be off by when it is taken in another order, as a share of it; far less."""
+"""The relative error of a sum of seconds in another order; a generous bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleBounds:
     """Seconds per iteration: lower <= T <= upper.
 
-    busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that
-    load.
+    busiest: the stream or link with the largest load. busiest_kind: `compute` or the kind of link. busiest_s: its load.
     """
 
     lower_s: Seconds
@@ -94,9 +98,10 @@ def mean_loads(schedule: Schedule) -> FloatArray:
 
 
 def _senders(columns: Columns) -> IntArray:
-    """For each of `crossings`, the senders whose flows cross its link: connections, or streams where ops have none.
+    """For each of `crossings`, the senders whose flows cross its link: connections, or streams for ops without
+    connection.
 
-    A sender has one flow under way at most.
+    A sender has at most one active flow.
     """
 
     def make() -> IntArray:
@@ -108,8 +113,10 @@ def _senders(columns: Columns) -> IntArray:
 
 
 def concurrent_flows(columns: Columns) -> IntArray:
-    """For each of `crossings`, the streams that cross its link with flows of the same stage: those that a method starts
-    together have the kind, the layer and the direction in common."""
+    """For each of `crossings`, the streams that cross its link with flows of the same stage.
+
+    A method starts these flows together; they share kind, layer and direction.
+    """
 
     def make() -> IntArray:
         ops, links = columns.crossings
@@ -121,7 +128,7 @@ def concurrent_flows(columns: Columns) -> IntArray:
 
 
 def _distinct(groups: IntArray, values: IntArray) -> IntArray:
-    """For each place, how many distinct values those of its group have, int64[k]."""
+    """For each place, the number of distinct values in its group, int64[k]."""
     if not groups.size:
         return groups
     _, group = np.unique(groups, return_inverse=True)
@@ -131,10 +138,10 @@ def _distinct(groups: IntArray, values: IntArray) -> IntArray:
 
 
 def estimate(schedule: Schedule) -> Seconds:
-    """A guess at the mean iteration that ranks candidates: no bound, no simulation.
+    """An estimate of the mean iteration for ranking candidates; neither a bound nor a simulation.
 
-    The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
-    kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
+    The larger of the largest load and the longest chain to the end of an iteration. For the chain, a link is shared
+    equally by the flows of the same kind, layer and direction, one per stream, because a method starts them together.
     """
     seconds = _durations(schedule, schedule.demand.mean(axis=0), concurrent_flows(schedule.columns))
     chain = levels(schedule).longest(seconds)[list(schedule.ends)].max()
@@ -148,13 +155,13 @@ class Loads:
     schedule: Schedule
     seconds: FloatArray
     alone: FloatArray
-    """Mean seconds of each op at the rate it has alone, float64[ops]."""
+    """Mean seconds of each op at its rate without other flows, float64[ops]."""
 
     def resource(self, place: int) -> tuple[str, str]:
         """Name and kind of a resource.
 
-        The kind is `compute` for a stream of exclusive work, `pause` for one that holds a worker up, else that of its
-        flows' first link, of the kind they take most time on.
+        The kind is `compute` for a stream of exclusive work and `pause` for one that delays a worker. For other streams
+        it is the kind of the first link of its flows, weighted by time.
         """
         schedule, columns = self.schedule, self.schedule.columns
         if place >= columns.streams:
@@ -176,7 +183,7 @@ class Loads:
 
 
 def resource_loads(schedule: Schedule) -> Loads:
-    """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
+    """The work of each stream and link in each iteration; streams count their flows at the rate without other flows."""
     columns, demand = schedule.columns, schedule.demand
     ops, links = columns.crossings
     latency = columns.of_route(columns.latency_s)
@@ -193,7 +200,7 @@ def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
 
 
 def _rate_alone(schedule: Schedule) -> FloatArray:
-    """Rate of each op on its route alone, float64[ops]; 1 of exclusive work."""
+    """The rate of each op alone on its route, float64[ops]; 1 for exclusive work."""
     columns = schedule.columns
     ways = np.array([min((schedule.capacity[link] for link in route), default=np.inf) for route in columns.routes])
     return np.minimum(columns.of_route(ways, 1.0), np.where(columns.way >= 0, columns.cap, np.inf))
@@ -202,10 +209,10 @@ def _rate_alone(schedule: Schedule) -> FloatArray:
 def _durations(
     schedule: Schedule, demand: FloatArray, sharers: IntArray, sends: FloatArray | None = None
 ) -> FloatArray:
-    """Seconds of each op when `sharers` flows (at least itself) divide each of its links equally.
+    """Seconds of each op when `sharers` flows (including itself) share each of its links equally.
 
-    demand: float64[T, ops], as is what is returned; float64[ops] of one iteration. sharers: for each of `crossings`, or
-    one for all. sends: share of the iterations in which an op has work, alike: it has its latency in these alone.
+    demand and result: float64[T, ops], or float64[ops] for one iteration. sharers: for each of `crossings`, or one
+    number for all. sends: the share of iterations in which an op has work; its latency counts only in these.
     """
     rate, delay = _divided(schedule, sharers)
     often = _sends(schedule) if sends is None else sends
@@ -215,14 +222,14 @@ def _durations(
 
 
 def _take_turns(schedule: Schedule, demand: FloatArray, seconds: FloatArray, sharers: IntArray) -> None:
-    """Put into `seconds` what threads take that have cores with others."""
+    """Write to `seconds` the time of threads that share cores with others."""
     columns = schedule.columns
     threads = np.flatnonzero((columns.thread >= 0) & (columns.way >= 0))
     if not threads.size:
         return
     ops, _ = columns.crossings
     counts = np.ones(columns.size, np.int64)
-    # A thread's route is its cores, one link.
+    # The route of a thread is its cores, one link.
     counts[ops] = sharers
     shared = threads[counts[threads] > 1]
     if not shared.size:
@@ -234,7 +241,7 @@ def _take_turns(schedule: Schedule, demand: FloatArray, seconds: FloatArray, sha
 
 
 def _divided(schedule: Schedule, sharers: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Rate and delay of each op, float64[ops], where `sharers` flows divide its links; else 1 and 0."""
+    """Rate and delay of each op, float64[ops], when `sharers` flows share its links; otherwise 1 and 0."""
     columns = schedule.columns
     ops, links = columns.crossings
     rate, others = np.ones(columns.size), np.zeros(columns.size)
@@ -243,7 +250,7 @@ def _divided(schedule: Schedule, sharers: IntArray) -> tuple[FloatArray, FloatAr
         queue = columns.of_route(columns.queue)[ops]
         first = np.flatnonzero(np.diff(ops, prepend=-1))
         rate[ops[first]] = np.minimum.reduceat(offered / sharers, first)
-        # Where others may be under way, the worst is that they fill the links.
+        # With other flows active, the worst case is that they fill the links.
         others[ops[first]] = np.maximum.reduceat(queue * (sharers - 1) / offered, first)
     rate = np.where(columns.way >= 0, np.minimum(rate, columns.cap), rate)
     return rate, columns.of_route(columns.latency_s) + others
@@ -254,10 +261,10 @@ def _sends(schedule: Schedule) -> FloatArray:
 
 
 def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatArray:
-    """Per thread, seconds from when it gets a task until it is done, at most; threads: the ops of threads.
+    """An upper bound, per thread, on the seconds from a new task to its end. threads: the ops of threads.
 
-    Tasks wait for those of their thread before them, one of each stream at most, and every other thread may meanwhile
-    have as much core time, and two slices besides: one under way, one by which it was behind.
+    A task waits for earlier tasks of its thread, at most one per stream. Every other thread may use as much core time
+    meanwhile, plus two slices: the current one, and one by which it was behind.
     """
     columns = schedule.columns
     thread, link = columns.thread[threads], columns.first_link()[threads]
@@ -281,10 +288,10 @@ def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatAr
 
 
 def _longest_serial(schedule: Schedule, order: Levels, sharers: IntArray) -> Seconds:
-    """The longest chain of an iteration in which nothing overlaps with another one, in the mean.
+    """The mean longest chain of an iteration in which nothing overlaps with other iterations.
 
-    Where ops send in some iterations and nothing in others, now one chain is the longest and now another, and the mean
-    of them is more than the chain of the means: it is taken iteration by iteration.
+    If ops send only in some iterations, the longest chain varies and its mean exceeds the chain of mean durations. So
+    it is computed per iteration.
     """
     demand, sends = schedule.demand, _sends(schedule)
     if not ((sends > 0.0) & (sends < 1.0)).any():
@@ -300,9 +307,9 @@ def _longest_serial(schedule: Schedule, order: Levels, sharers: IntArray) -> Sec
 
 
 def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
-    """`seconds`, float64[T, ops], with what a message may wait for others of its connection.
+    """`seconds`, float64[T, ops], plus the time a message may wait for others of its connection.
 
-    Of each other stream it is one, the longest.
+    It waits for at most one message of each other stream, the longest.
     """
     columns = schedule.columns
     ops = columns.derived("connected", lambda: np.flatnonzero(columns.connection >= 0))
@@ -313,9 +320,9 @@ def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     np.maximum.at(longest.T, pair, seconds[:, ops].T)
     every = np.zeros((seconds.shape[0], int(connection.max()) + 1))
     np.add.at(every.T, own, longest[:, turn].T)
-    found = seconds.copy()
-    found[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
-    return found
+    waiting = seconds.copy()
+    waiting[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
+    return waiting
 
 
 def _queues(columns: Columns, ops: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -332,7 +339,7 @@ def _queues(columns: Columns, ops: IntArray) -> tuple[IntArray, IntArray, IntArr
 def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArray:
     """Length of the longest chain that ends an iteration, float64[T]; seconds: float64[T, ops].
 
-    Transfers that outlive it are not part of it.
+    Transfers that end later are not part of it.
     """
     ends = list(schedule.ends)
     if seconds.shape[0] == 1:
@@ -348,7 +355,7 @@ def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Se
         return max(0.0, float(_own_chains(order, seconds, begins, ends).max()))
     rank, most = _at_most(order, seconds, begins, ends)
     wanted = np.argsort(-most, kind="stable")
-    # Where the longest chain of all begins, an own chain is likely to be as long.
+    # The worker where the longest chain of all begins probably has a cycle of about that length.
     wanted = np.concatenate([[rank], wanted[wanted != rank]])[: max(1, MOST_CHAINS // size)]
     longest, done, several = 0.0, 0, 1
     while done < wanted.size and (done == 0 or most[wanted[done]] > longest):
@@ -360,7 +367,7 @@ def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Se
 
 
 def _own_chains(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: list[int]) -> FloatArray:
-    """Of each worker, the longest chain from one of its `begins` to its end, float64[len(ends)]."""
+    """For each worker, the longest chain from one of its `begins` to its end, float64[len(ends)]."""
     begin = np.full((seconds.size, len(ends)), -np.inf)
     for index, ops in enumerate(begins):
         begin[ops, index] = 0.0
@@ -370,15 +377,17 @@ def _own_chains(order: Levels, seconds: FloatArray, begins: list[IntArray], ends
 
 
 def _at_most(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: list[int]) -> tuple[Rank, FloatArray]:
-    """The worker from whose begin the longest chain of all starts, and what no worker's own chain is longer than,
-    float64[P]: the longest from anyone's begin to its end, and the longest from its begin to anyone's end."""
+    """The worker where the longest chain of all starts, and an upper bound on each worker's chain, float64[P].
+
+    The bound uses the longest chain from any begin to its end, and from its begin to any end.
+    """
     begin, last = np.full(seconds.size, -np.inf), np.full(seconds.size, -np.inf)
     begin[np.concatenate(begins)] = 0.0
     last[ends] = 0.0
     arriving = order.longest(seconds, begin)[ends]
     behind = order.remaining(seconds, last)
     leaving = np.array([behind[ops].max(initial=-np.inf) for ops in begins])
-    # Sums in another order: rounding must not rule out the longest.
+    # Sums in another order: rounding must not exclude the longest.
     return int(leaving.argmax()), np.minimum(arriving, leaving * (1.0 + ROUNDING))
 
 
@@ -386,7 +395,7 @@ def _start_times(schedule: Schedule) -> list[IntArray]:
     """By worker, the ops that wait for the end of its previous iteration."""
     columns, streams = schedule.columns, stream_waits(schedule.columns)
     closing = ~columns.is_reuse() & (columns.lag == 1) & np.isin(columns.wait, schedule.ends)
-    # The first op of the stream on which an end is the last waits for it, too.
+    # If an end is the last op of its stream, the stream's first op waits for it too.
     heads = np.flatnonzero((streams.lag == 1) & np.isin(streams.before, schedule.ends))
     who = np.concatenate([columns.rows_of_waits()[closing], heads])
     whom = np.concatenate([columns.wait[closing], streams.before[heads]])

@@ -1,7 +1,7 @@
-"""Writing a schedule: op by op, or in blocks of many at once; streams appear on first use.
+"""Build a schedule, op by op or in blocks of many ops; streams are created on first use.
 
-An op is known by its number. Those written one after another have consecutive numbers; a block may take numbers that
-were set aside before (`Builder.numbers`), so that ops which are written together need not stand together.
+An op is identified by its number. Ops added one after another have consecutive numbers. A block may use numbers that
+were reserved before (`Builder.numbers`), so ops that are added together need not be adjacent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule, levels
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 Dependency: TypeAlias = int | tuple[int, int]
-"""An op of the same iteration, or (op, lag) for the one `lag` iterations ago."""
+"""An op of the same iteration, or (op, lag) for the op of `lag` iterations ago."""
 
 Work: TypeAlias = float | FloatArray
 """The same amount every iteration, or float64[T], one per iteration."""
@@ -31,7 +31,7 @@ Ops: TypeAlias = int | IntArray
 """Numbers of ops: one, or an array of them."""
 
 Waits: TypeAlias = Ops | tuple[Ops, int]
-"""What a block waits for: per op one, [*shape], or several, [*shape, k], -1 for none; with a lag where it is not 0."""
+"""Dependencies of a block: one per op, [*shape], or several, [*shape, k], -1 for none; with a lag if it is not 0."""
 
 
 class Builder:
@@ -48,7 +48,7 @@ class Builder:
 
     @property
     def size(self) -> int:
-        """Ops so far, numbers set aside among them."""
+        """The number of ops, including reserved numbers."""
         return self._parts.size
 
     def name(self, name: str) -> int:
@@ -66,12 +66,12 @@ class Builder:
 
     @cached_property
     def between(self) -> IntArray:
-        """The ways from the host memory of each worker to that of each other, int64[P, P]."""
+        """The ways from the host memory of each worker to that of each other worker, int64[P, P]."""
         cluster = self.cluster
         if cluster.staging:
             routes = (cluster.between(*pair) for pair in product(range(cluster.gpus), repeat=2))
             return self.ways(routes).reshape(cluster.gpus, cluster.gpus)
-        # Without links of the workers' own, servers are all that matters.
+        # If workers have no links of their own, only the servers matter.
         server = np.array(cluster.server_of)
         first = np.flatnonzero(np.diff(server, prepend=-1)).tolist()
         ways = self.ways(cluster.between(*pair) for pair in product(first, repeat=2)).reshape(len(first), -1)
@@ -86,7 +86,7 @@ class Builder:
         return np.array([self.way(route) for route in routes], dtype=np.int64)
 
     def numbers(self, sizes: IntArray) -> IntArray:
-        """Set numbers aside: so many for each place of `sizes`, in its order; the first number of each place."""
+        """Reserve numbers, `sizes` of them per place in order; returns the first number of each place."""
         ends = np.cumsum(sizes.ravel())
         first = self._parts.size + ends - sizes.ravel()
         self._parts.size += int(ends[-1]) if ends.size else 0
@@ -159,9 +159,9 @@ class Builder:
         thread: str | None = None,
         connection: str | None = None,
     ) -> int:
-        """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id.
+        """Add a transfer of units (bytes; core-seconds on a CPU) on a route; return its op id.
 
-        thread: of the worker, whose work takes turns with other threads' on its route, where that is cores with turns.
+        thread: the worker's thread, if its work shares cores with other threads on its route.
         """
         return self._add(
             kind,
@@ -199,11 +199,11 @@ class Builder:
         peers: Ops = -1,
         connection: str | None = None,
     ) -> IntArray:
-        """Add an op for each of `workers`, an array of any shape, which all facts broadcast to; return their numbers.
+        """Add an op for each of `workers`, an array of any shape to which all facts broadcast; return their numbers.
 
-        work: float64[*shape], or float64[T, *shape], one per iteration: seconds of exclusive work, units of flows. at:
-        the numbers they take, by default the next ones. stream: a name, or `names`. ways: `ways` of flows. after: what
-        they wait for, in order. cap, layer, direction, connection: as of `flow`.
+        work: float64[*shape], or float64[T, *shape] with one value per iteration: seconds of exclusive work, units of
+        flows. at: the numbers to use, by default the next ones. stream: a name, or `names`. ways: `ways` of flows.
+        after: the dependencies, in order. cap, layer, direction, connection: as in `flow`.
         """
         shape = np.shape(workers)
         numbers = self._next(shape) if at is None else at
@@ -220,19 +220,19 @@ class Builder:
         return numbers
 
     def wait_for(self, op: Ops, dependency: Waits) -> None:
-        """Let ops that are already written also wait for `dependency` (written after them)."""
+        """Let existing ops also wait for `dependency` (added after them)."""
         whom, lag = dependency if isinstance(dependency, tuple) else (dependency, 0)
         self._parts.late.add(*_pairs(op, whom), lag)
 
     def reuse(self, op: Ops, reader: Ops) -> None:
-        """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` starts to fill again."""
+        """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` overwrites."""
         self._parts.reuses.add(*_pairs(op, reader), 0)
 
     def close(self, ends: Iterable[int] | IntArray, *, periodic: bool = False) -> Schedule:
-        """The finished schedule; `ends` names, per worker in rank order, the op that closes its iteration.
+        """The finished schedule; `ends` names, per worker in rank order, the op that ends its iteration.
 
-        periodic: the iterations are a cycle, not draws.
-        Raises ValueError when dependencies of one iteration form a cycle, or work is negative or not finite.
+        periodic: the iterations are a cycle, not random samples. Raises ValueError if dependencies of one iteration
+        form a cycle, or work is negative or not finite.
         """
         demand = self._parts.demand(self.iterations)
         if not np.isfinite(demand).all() or (demand < 0).any():
@@ -258,7 +258,7 @@ class Builder:
 
 
 def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
-    """What each op of a block waits for, op by op, as a block takes it."""
+    """The dependencies of each op of a block, in the form that a block takes."""
     found: list[Waits] = []
     for index in range(max(map(len, after), default=0)):
         some = [item[index] if index < len(item) else -1 for item in after]
@@ -269,7 +269,7 @@ def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
 
 
 def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:
-    """Each of `ops` with each that it waits for, one or several (a dimension more); -1 is none."""
+    """Each of `ops` paired with each of its dependencies, one or several (an extra dimension); -1 is none."""
     who, other = np.asarray(ops, dtype=np.int64), np.asarray(whom, dtype=np.int64)
     if other.ndim > who.ndim:
         who = who[..., None]

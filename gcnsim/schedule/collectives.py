@@ -26,11 +26,13 @@ from gcnsim.schedule.builder import Builder, Dependency, Waits, Work, waits_of
 from gcnsim.timeline import Direction, OpKind
 
 ONE_THREAD: Final = 1.0
-"""At each end one thread moves a message: it never uses more than one core."""
+"""One thread per end moves a message, so it never uses more than one core."""
 
 SEGMENT: Final = 65_536.0
-"""Bytes that a sender has handed over before the first leave, and that a receiver takes after the last are there: the
-most that Linux gives to a network card at once (a TCP segment offloaded)."""
+"""The bytes a sender hands over before the first ones leave, and a receiver copies after the last ones arrive.
+
+It is the most that Linux passes to a network card at once (TCP segmentation offload).
+"""
 
 
 def host_message(
@@ -47,10 +49,10 @@ def host_message(
     layer: Layer = -1,
     direction: Direction = Direction.NONE,
 ) -> list[int]:
-    """Add a message from the host of one worker to that of another; its ops, from the first that starts to the end.
+    """Add a message between the hosts of two workers; return its ops, from the first that starts to the end.
 
-    It goes over `route`, by default the links between the hosts, in order with others of the `connection` to this peer.
-    What it takes of the cores at both ends: `host_messages`.
+    It uses `route`, by default the links between the hosts, in order with others of the `connection` to this peer.
+    `host_messages` describes its CPU time at both ends.
     """
     if builder.cluster.sockets is None:
         where = builder.cluster.between(rank, peer) if route is None else route
@@ -90,7 +92,7 @@ def host_message(
 
 
 def message_sizes(builder: Builder, nbytes: FloatArray) -> IntArray:
-    """How many ops each message is, int64[*shape]; nbytes: float64[T, *shape], T being 1 where it does not vary."""
+    """The number of ops of each message, int64[*shape]. nbytes: float64[T, *shape], with T = 1 if it does not vary."""
     if builder.cluster.sockets is None:
         return np.ones(nbytes.shape[1:], np.int64)
     return np.where((nbytes > SEGMENT).any(axis=0), 5, 3)
@@ -112,15 +114,15 @@ def host_messages(
     layer: Layer = -1,
     direction: Direction = Direction.NONE,
 ) -> IntArray:
-    """Add messages from the hosts of `ranks` to those of `peers`, arrays of one shape; the ops that end them.
+    """Add messages from the hosts of `ranks` to those of `peers` (arrays of one shape); return the ops that end them.
 
-    nbytes, sizes: as of `message_sizes`, which says how many ops each has: consecutive ones, from the number `at` on.
-    stream: names (`Builder.names`) of one shape with them. ways: by default the links between the hosts.
+    nbytes, sizes: as in `message_sizes`, which gives the number of ops of each message; they are consecutive from the
+    number `at` on. stream: names (`Builder.names`) of the same shape. ways: by default the links between the hosts.
 
-    Where sockets are not free, a message takes bytes / bandwidth + message_s core-seconds at either end, of one thread,
-    shared by the rule of all links with whatever else runs there: the call and the first SEGMENT at the sender before
-    it travels, the call and the last SEGMENT at the receiver after it, what lies between at both ends meanwhile. A
-    message of nothing takes none.
+    If sockets cost CPU time, a message takes bytes / bandwidth + message_s core-seconds at either end, on one thread
+    that shares the cores as links are shared. The call and the first SEGMENT are at the sender before the message
+    travels. The call and the last SEGMENT are at the receiver after it. The rest runs at both ends meanwhile. An empty
+    message takes no time.
     """
     about: _About = {"layer": layer, "direction": direction}
     where = builder.between[ranks, peers] if ways is None else ways
@@ -156,20 +158,20 @@ def host_messages(
 
 
 class _About(TypedDict):
-    """What all ops of a message are about."""
+    """The facts that all ops of a message share."""
 
     layer: Layer
     direction: Direction
 
 
 CHUNK: Final = 2.0**20
-"""Bytes of a broadcast that a worker receives before it passes them on. Assumed (range: 128 KiB to 4 MiB)."""
+"""Bytes of a broadcast that a worker receives before it forwards them. Assumed (range: 128 KiB to 4 MiB)."""
 
 
 def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
-    """Route from the memory of one GPU to that of another, each byte passed on as it comes.
+    """The route from the memory of one GPU to that of another, with each byte forwarded as it arrives.
 
-    Within a server both GPUs reach one buffer in host memory over their own links: no thread copies there.
+    Within a server both GPUs reach one buffer in host memory over their links: no thread copies there.
     """
     direct = cluster.direct(source, target)
     if direct is not None:
@@ -181,15 +183,18 @@ def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
 
 
 def allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
-    """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`; per worker, the op that ends it."""
+    """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`.
+
+    Return, per worker, the op that ends it.
+    """
     return (tree_allreduce if builder.cluster.allreduce == TREE else ring_allreduce)(builder, nbytes, after)
 
 
 def ring_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
     """Add a ring all-reduce; return, per worker, the op that ends it (`after` itself for one worker).
 
-    It is staged in host memory, unless every hop of the ring has a direct path between GPUs.
-    after: per worker, the op whose end makes its contribution ready.
+    It is staged in host memory, unless every hop of the ring has a direct path between GPUs. after: per worker, the op
+    whose end makes its contribution ready.
     """
     cluster = builder.cluster
     workers = range(cluster.gpus)
@@ -232,7 +237,7 @@ def ring_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
 
 
 def per_worker(work: Work, axes: int) -> FloatArray:
-    """What all have alike, for a block of so many axes: float64[T, 1, ...], T being 1 where it does not vary."""
+    """A value shared by all ops of a block of this many axes: float64[T, 1, ...], with T = 1 if it does not vary."""
     return np.asarray(work, dtype=np.float64).reshape(-1, *[1] * axes)
 
 
@@ -296,10 +301,12 @@ def ring_broadcast(
     layer: Layer = -1,
     direction: Direction = Direction.NONE,
 ) -> list[int]:
-    """Add a pipelined broadcast around `ring`, from its member at place `root`; per member, the op that ends it.
+    """Add a pipelined broadcast around `ring`, from its member at index `root`; return, per member, the op that ends
+    it.
 
     after: per member, the ops before which it neither sends nor receives. At least two members. It ends for the root
-    when its neighbour has everything. Where a hop is faster than one before it, its last bytes come with that one's.
+    when its neighbour has everything. If a hop is faster than an earlier one, its last bytes arrive with those of the
+    slower hop.
     """
     size = len(ring)
     first = np.minimum(nbytes, CHUNK) if size > 2 else nbytes
@@ -312,7 +319,7 @@ def ring_broadcast(
         last = pair.send(first, [*filled, *after[here], *after[there]])
         filled = [last]
         if size > 2:
-            # What was passed on is complete no sooner than what it was passed on from.
+            # A forwarded copy is complete no sooner than its source.
             last = pair.receive([pair.send(nbytes - first, []), *whole])
             whole = [last]
         ends[there] = last
@@ -345,7 +352,7 @@ class _Pair(NamedTuple):
         )
 
     def receive(self, after: Sequence[Dependency]) -> int:
-        """The op that ends when all of these have, at the second."""
+        """The op that ends when all of these have ended, at the second GPU."""
         return self.builder.compute(
             OpKind.UNPACK,
             self.peer,
@@ -358,7 +365,7 @@ class _Pair(NamedTuple):
 
 
 def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
-    """Add an all-reduce up a binary tree and down again, from GPU to GPU; per worker, the op that ends it."""
+    """Add an all-reduce up a binary tree and down again, from GPU to GPU; return, per worker, the op that ends it."""
     cluster = builder.cluster
     ready: list[Dependency] = list(after)
     levels = [1 << level for level in range((cluster.gpus - 1).bit_length())]

@@ -1,6 +1,7 @@
-"""A schedule's ops as flat columns, one array per fact: what engines, bounds and metrics read.
+"""A schedule's ops as flat columns, one array per fact, for engines, bounds and metrics.
 
-Rows of different lengths (an op's waits, its route) are kept as (offsets, values): row i is values[at[i]:at[i + 1]].
+Rows of different lengths (an op's dependencies, its route) are stored as (offsets, values): row i is values[at[i]:at[i
++ 1]].
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gcnsim.timeline import KIND_CODE, OpKind, of_kinds
 T = TypeVar("T")
 
 LARGE: Final = 1_000_000
-"""Ops from which on whole numbers are kept in 32 bits, and what is soon found out is not kept: some 300 GPUs."""
+"""From this number of ops on, integers have 32 bits and cheap results are not cached; about 300 GPUs."""
 
 EVERY: Final = slice(None)
 
@@ -30,9 +31,9 @@ KIND_OF: Final = {code: kind for kind, code in KIND_CODE.items()}
 
 
 def narrow(values: IntArray, size: int) -> IntArray:
-    """`values` of a structure of `size` ops, in 32 bits where it is large: products of them are taken in 64.
+    """`values` of a structure of `size` ops, in 32 bits if it is large; their products are computed in 64.
 
-    Ops, waits and streams of the largest cluster are some 30 million.
+    The largest cluster has about 30 million ops, dependencies and streams.
     """
     found: IntArray = values.astype(np.int32) if size >= LARGE else values
     return found
@@ -40,14 +41,14 @@ def narrow(values: IntArray, size: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """n ops as arrays, in the order of their ids, on S streams and R distinct routes; int64 is int32 from `LARGE` on.
+    """n ops as arrays in the order of their ids, on S streams and R distinct routes; int64 is int32 from `LARGE` on.
 
     kind: code of `OpKind` (`KIND_CODE`). worker, stream, layer, direction, peer, thread, connection: int64[n], as in
-    `Op`, -1 for none. way: int64[n], place of the route in `routes`, -1 for exclusive work. cap: float64[n], units per
-    second, infinite for no limit. wait_at: int64[n + 1], wait and lag: ops that an op waits for, `lag` iterations back
-    each, in the order of `Op.waits` (not those that its stream makes it wait for). after: int64[n], how many of an op's
-    waits are `Op.after`; those behind them are reuses of buffers. stream_worker: int64[S]; stream_name: int64[S],
-    places in `names`. latency_s, startup_s: float64[R], seconds; queue: float64[R], link units.
+    `Op`, -1 for none. way: int64[n], index of the route in `routes`, -1 for exclusive work. cap: float64[n], units per
+    second, infinite for no limit. wait_at: int64[n + 1], wait and lag: the ops that an op waits for, each `lag`
+    iterations back, in the order of `Op.waits` (without those implied by its stream). after: int64[n], the number of an
+    op's waits that are `Op.after`; the others are reuses of buffers. stream_worker: int64[S]; stream_name: int64[S],
+    indices in `names`. latency_s, startup_s: float64[R], seconds; queue: float64[R], link units.
     """
 
     kind: IntArray
@@ -72,17 +73,17 @@ class Columns:
     startup_s: FloatArray
     queue: FloatArray
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was derived from the structure: columns that differ in delays alone share it."""
+    """Results derived from the structure; columns that differ only in delays share them."""
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
-        """`make()`, found once for all columns of this structure; it must not depend on delays."""
+        """The result of `make()`, computed once per structure; it must not depend on delays."""
         if name not in self._found:
             self._found[name] = make()
         found: T = self._found[name]
         return found
 
     def shortly(self, name: str, make: Callable[[], T]) -> T:
-        """`derived`, of what takes more room than time: of large structures it is made again and not kept."""
+        """The same as `derived` for results that need more memory than time: large structures recompute them."""
         return self.derived(name, make) if self.size < LARGE else make()
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
@@ -103,15 +104,15 @@ class Columns:
 
     @property
     def is_flow(self) -> BoolArray:
-        """bool[n]: which ops are flows."""
+        """bool[n]: whether each op is a flow."""
         return self.derived("is_flow", lambda: self.way >= 0)
 
     def is_kind(self, *kinds: OpKind) -> BoolArray:
-        """bool[n]: which ops are of one of these kinds."""
+        """bool[n]: whether each op is of one of these kinds."""
         return of_kinds(self.kind, kinds)
 
     def of_route(self, values: FloatArray, none: float = 0.0) -> FloatArray:
-        """By op, float64[n], what `values`, float64[R], say of its route; `none` of exclusive work."""
+        """By op, float64[n], the value of its route in `values`, float64[R]; `none` for exclusive work."""
         return np.append(values, none)[self.way]
 
     @property
@@ -141,8 +142,9 @@ class Columns:
         return self.derived("crossings", make)
 
     def first_link(self, ops: IntArray | slice = EVERY, none: int = -1) -> IntArray:
-        """Of each of `ops`, int64[k], by default of all, the first link of its route; `none` of exclusive work and
-        empty routes."""
+        """The first link of the route of each of `ops`, int64[k], by default all; `none` for exclusive work and empty
+        routes.
+        """
 
         def make() -> IntArray:
             at, links = self.route_links
@@ -159,7 +161,7 @@ class Columns:
         return np.repeat(np.arange(self.size, dtype=self.worker.dtype), np.diff(self.wait_at))
 
     def is_reuse(self) -> BoolArray:
-        """Of every value of `wait`, whether it is a reuse of a buffer, bool[wait_at[-1]]."""
+        """For every value of `wait`, whether it is a reuse of a buffer, bool[wait_at[-1]]."""
         place = np.arange(self.wait.size) - np.repeat(self.wait_at[:-1], np.diff(self.wait_at))
         return np.asarray(place >= np.repeat(self.after, np.diff(self.wait_at)))
 
@@ -173,7 +175,7 @@ class Columns:
         return ops[at[rank] : at[rank + 1]]
 
     def near(self, rank: Rank) -> IntArray:
-        """The ops of a worker, and those of others whose peer it is, ascending, int64[k]."""
+        """The ops of a worker, and those of others with this worker as peer, ascending, int64[k]."""
         at, ops = self.derived("of_peer", lambda: rows_by(self.peer + 1, int(self.peer.max(initial=-1)) + 2))
         others = ops[at[rank + 1] : at[rank + 2]] if rank + 2 < at.size else ops[:0]
         # Both ascend: a stable sort merges them.
@@ -181,7 +183,7 @@ class Columns:
         return np.asarray(np.sort(both, kind="stable"), dtype=np.int64)
 
     def every_wait(self) -> tuple[IntArray, IntArray, IntArray]:
-        """All waits as rows, those for the op before on the stream last: (offsets int64[n + 1], ops, lags)."""
+        """All dependencies as rows, with the previous op of the stream last: (offsets int64[n + 1], ops, lags)."""
 
         def make() -> tuple[IntArray, IntArray, IntArray]:
             streams, every = stream_waits(self), np.arange(self.size, dtype=self.worker.dtype)
@@ -200,9 +202,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class StreamWaits:
-    """What in-order streams add to the waits, int64[n] each: the op before each op on its stream, and the lag.
+    """The dependencies that in-order streams add, int64[n] each: the previous op on the stream, and the lag.
 
-    A stream's first op waits for its last of the iteration before (lag 1), every other for the one before it (lag 0).
+    A stream's first op waits for its last op of the previous iteration (lag 1), every other for the one before it (lag
+    0).
     """
 
     before: IntArray
@@ -210,7 +213,7 @@ class StreamWaits:
 
 
 def stream_waits(columns: Columns) -> StreamWaits:
-    """What its streams make each op wait for."""
+    """The dependency of each op on its stream."""
 
     def make() -> StreamWaits:
         order = np.argsort(columns.stream, kind="stable")
@@ -228,7 +231,7 @@ def stream_waits(columns: Columns) -> StreamWaits:
 
 
 def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Entries grouped by key: (offsets int64[count + 1], places of the entries, those of a key in their order)."""
+    """Entries grouped by key: (offsets int64[count + 1], indices of the entries, in their order within a key)."""
     at = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=count), out=at[1:])
     return at, narrow(np.argsort(keys, kind="stable").astype(np.int64, copy=False), keys.size)
@@ -237,7 +240,7 @@ def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
 def with_op(
     columns: Columns, kind: OpKind, worker: Rank, stream: str, after: tuple[int, int], followers: Sequence[int]
 ) -> Columns:
-    """The columns with exclusive work more, on a stream of its own.
+    """The columns with one more op of exclusive work, on a separate stream.
 
     after: the op it waits for, and the lag. followers: the ops that wait for it, in the same iteration.
     """

@@ -1,7 +1,7 @@
-"""The analytic estimate of many variants of one schedule at once: the same ops, other amounts, capacities, latencies.
+"""The analytic estimate of many variants of one schedule at once: same ops, other amounts, capacities and latencies.
 
-What `estimate` (gcnsim.schedule.bounds) says of each variant alone, for all of them in one pass over the ops. Flows on
-the same route that share its links with as many others are handled together.
+It equals `estimate` (gcnsim.schedule.bounds) of each variant, computed in one pass over the ops. Flows on the same
+route that share its links with equally many others are handled together.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.schedule import Schedule, levels
 
 AT_ONCE = 200_000
-"""Amounts of ops that are handled at once: what a processor keeps near."""
+"""Amounts of ops that are handled at once, so that they fit in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """K variants of a schedule: demand: float64[ops, K], as `Schedule.demand` turned. capacity: float64[links, K].
-    latency_s, startup_s, queue: by route, float64[K], as those of `Op`."""
+    """K variants of a schedule. demand: float64[ops, K], `Schedule.demand` transposed. capacity: float64[links, K].
+
+    latency_s, startup_s, queue: by route, float64[R, K], as in `Op`.
+    """
 
     demand: FloatArray
     capacity: FloatArray
@@ -31,7 +33,7 @@ class Variants:
     queue: dict[Route, FloatArray]
 
     def of(self, schedule: Schedule, place: int) -> Schedule:
-        """Variant `place` of `schedule`, alone; the structure is shared, and so is what was derived from it."""
+        """Variant `place` of `schedule`; its structure and the derived results are shared."""
         columns = schedule.columns
         delays = (
             np.array([by_route[route][place] for route in columns.routes], np.float64)
@@ -48,7 +50,7 @@ class Variants:
 def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
     """Estimated seconds per iteration of each variant, float64[K]: the largest load or the longest chain.
 
-    Of schedules without threads on cores.
+    Only for schedules without threads on cores.
     """
     total = variants.demand.shape[1]
     step = max(1, AT_ONCE // schedule.columns.size)
@@ -73,8 +75,10 @@ def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArra
 def _let_flow(
     variants: Variants, some: slice, alike: _IdenticalOps, alone: FloatArray, seconds: FloatArray, carried: FloatArray
 ) -> None:
-    """Put into `alone` and `seconds`, float64[ops, K], what flows take alone and beside others, and into `carried`,
-    float64[links, K], what links carry of them."""
+    """Write the seconds of flows to `alone` and (with other flows) to `seconds`, float64[ops, K].
+
+    Their load on links goes to `carried`, float64[links, K].
+    """
     capacity = variants.capacity[:, some]
     offered, counts, most = capacity[alike.links], alike.shares[:, None], alike.caps[:, None]
     rate = np.minimum(np.minimum.reduceat(offered, alike.at, axis=0), most)
@@ -92,10 +96,10 @@ def _let_flow(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _IdenticalOps:
-    """The flows of a schedule in G groups that are alike: of a route and a cap, sharing its links with as many streams.
+    """The flows of a schedule in G groups of equal route and cap whose links are shared with equally many streams.
 
-    routes: of each group. caps: float64[G]. at: int64[G], links, shares: rows of the links of each route, and of the
-    streams that share each. ops: int64[k], the flows group by group; group: int64[k], the group of each.
+    routes: of each group. caps: float64[G]. at: int64[G], links, shares: rows of the links of each route and of the
+    streams that share each link. ops: int64[k], the flows group by group; group: int64[k], the group of each.
     """
 
     routes: list[Route]

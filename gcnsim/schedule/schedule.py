@@ -1,8 +1,9 @@
-"""One method's iteration as operations on streams with dependencies, some reaching back tau iterations; no clock in it.
+"""One method's iteration as operations on streams with dependencies, some of them tau iterations back; it contains no
+times.
 
 A stream runs its ops in the order given, iteration after iteration. An op starts when its stream is free and all its
-dependencies have ended. Every stream is in order, and the sharing of links depends only on which flows are in flight.
-The end of every op is therefore independent of the order in which simultaneous events are handled.
+dependencies have ended. Every stream is in order, and the sharing of links depends only on the active flows. The end of
+every op is therefore independent of the order in which simultaneous events are handled.
 
 `levels` gives an order in which one iteration can run. It proves that a schedule cannot deadlock, and is the base of
 the analytic bounds.
@@ -40,13 +41,13 @@ class Stream:
 class Op:
     """One step of the iteration.
 
-    route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can
-    use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
-    iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
-    delay before a flow moves its first byte. startup_s: the part of it that one which follows another on its connection
-    has too, counted from that one's last byte. thread: of the machine whose cores the work takes turns on, -1 for none.
-    queue: units that each flow (each connection, where it has one) may have ahead of it in the links' queues; it
-    waits until they are through. connection: whose messages follow one another, in the order in which they are ready.
+    route: ids of the links that a flow uses, None for exclusive work on its stream. cap: the most that a single flow
+    can use of its links (units per second), None for no limit. after: (op, lag) pairs; lag k means the op of k
+    iterations ago. reuses: ops of the same iteration that must have read the buffer that this op overwrites. latency_s:
+    delay before a flow moves its first byte. startup_s: the part of that delay that also applies to a message behind
+    another one on its connection, counted from the other's last byte. thread: the thread whose work shares the cores of
+    a machine, -1 for none. queue: the most units that each flow (or connection) may have ahead in the links' queues; it
+    waits for these. connection: its messages follow one another in the order in which they are ready.
     """
 
     index: int
@@ -73,8 +74,10 @@ class Op:
 
 
 class CoreTurns(NamedTuple):
-    """Threads that take turns on the cores of a machine: for slice_s each while others wait, wake_s where one has just
-    been given work and has had less. wake_s <= slice_s."""
+    """Threads that share the cores of a machine in turns of slice_s.
+
+    A thread with new work and less core time may preempt another after wake_s <= slice_s.
+    """
 
     cores: int
     slice_s: Seconds
@@ -88,14 +91,14 @@ class CoreTurns(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """Ops, their streams, and how much work each is in each iteration.
+    """Ops, their streams, and the work of each op in each iteration.
 
     columns: the ops, a column for each fact. demand: float64[T, ops]: seconds for exclusive ops, link units (bytes;
     core-seconds on a CPU) for flows; an empty flow sends nothing and costs nothing. capacity: units per second of each
-    link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
-    cores: per link that is a machine's cores, how its threads take turns.
-    periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
-    grain_s: seconds for which an engine may share large groups of links at once; 0: they are shared exactly.
+    link. ends: per worker, the op that ends its iteration. Iterations beyond T repeat from the start. cores: per link
+    that is a machine's cores, how its threads take turns. periodic: whether the T iterations are a cycle whose mean is
+    the pace, and not samples of one distribution. grain_s: seconds for which an engine may keep the sharing of large
+    groups of links; 0: they are shared exactly.
     """
 
     method: str
@@ -110,7 +113,7 @@ class Schedule:
     grain_s: Seconds = 0.0
 
     def of_graphs(self, graphs: IntArray) -> Schedule:
-        """The same ops with the demand of these graphs alone, int64: positions in `demand`."""
+        """The same ops with the demand of only these graphs, int64: positions in `demand`."""
         return replace(self, demand=self.demand[graphs])
 
     @property
@@ -120,7 +123,7 @@ class Schedule:
 
     @property
     def depth(self) -> int:
-        """The longest reach back, in iterations: 1 for synchronous methods, tau or more otherwise.
+        """The longest lag, in iterations: 1 for synchronous methods, tau or more otherwise.
 
         Never 0: a stream's first op follows its last op of the iteration before.
         """
@@ -128,12 +131,12 @@ class Schedule:
 
     @property
     def is_flow(self) -> BoolArray:
-        """bool[ops]: which ops are flows."""
+        """bool[ops]: whether each op is a flow."""
         return self.columns.is_flow
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
-        """The ops one by one, made of the columns: to look at, and for the reference engine."""
+        """The ops one by one, built from the columns: for inspection, and for the reference engine."""
         columns = self.columns
         at, pairs = columns.wait_at.tolist(), list(zip(columns.wait.tolist(), columns.lag.tolist(), strict=True))
         latency, startup, queue = (
@@ -185,7 +188,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """n ops of one iteration in L levels: each op follows ops of earlier levels alone, one of the level just before.
+    """n ops of one iteration in L levels: each op follows only ops of earlier levels, at least one of the level just
+    before.
 
     order: int64[n], the ops level by level. at: where each level begins in it, L + 1 places. before_at: int64[n + 1]
     and before: for each place of `order`, the places of the ops that it follows.
@@ -199,8 +203,8 @@ class Levels:
     def longest(self, seconds: FloatArray, begin: FloatArray | None = None) -> FloatArray:
         """Per op, the length of the longest chain that ends with it, float64[n] or float64[n, K].
 
-        seconds: float64[n], or float64[n, K] of K variants. begin: of the same shape, what a chain that begins with an
-        op has behind it, -inf where none begins; by default chains begin anywhere, with nothing behind them.
+        seconds: float64[n], or float64[n, K] for K variants. begin: of the same shape, the length before a chain that
+        begins with an op, -inf if none begins there; by default chains begin anywhere with length 0.
         """
         work = seconds[self.order]
         end = np.zeros_like(work) if begin is None else begin[self.order]
@@ -216,9 +220,9 @@ class Levels:
         return found
 
     def remaining(self, seconds: FloatArray, last: FloatArray) -> FloatArray:
-        """Per op, the length of the longest chain that begins with it, float64[n]: `longest` the other way round.
+        """Per op, the length of the longest chain that begins with it, float64[n]: the reverse of `longest`.
 
-        seconds: float64[n]. last: float64[n], what follows a chain that ends with an op, -inf where none ends.
+        seconds: float64[n]. last: float64[n], the length after a chain that ends with an op, -inf if none ends there.
         """
         work, behind = seconds[self.order], last[self.order]
         for first, end in reversed(list(pairwise(self.at))):
@@ -234,8 +238,8 @@ class Levels:
 def predecessors(schedule: Schedule, *, collapse: bool = False) -> tuple[IntArray, IntArray]:
     """Pairs (op, an op of the same iteration that it must follow): its stream's previous op, and waits of lag 0.
 
-    With `collapse`, the synchronous reading of the same schedule: dependencies of any lag count except a worker's
-    wait for the end of its previous iteration, and no buffer is reused while it is in use.
+    `collapse` gives the synchronous reading of the schedule: dependencies of any lag count, except a worker's wait for
+    the end of its previous iteration, and buffers are not reused early.
     """
     columns = schedule.columns
     if collapse:
@@ -251,7 +255,7 @@ def predecessors(schedule: Schedule, *, collapse: bool = False) -> tuple[IntArra
 def levels(schedule: Schedule, *, collapse: bool = False) -> Levels:
     """The levels of the schedule's ops by `predecessors`.
 
-    Found once for a structure. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
+    Computed once per structure. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
     """
     if collapse:
         return schedule.columns.shortly(

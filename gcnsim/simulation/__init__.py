@@ -1,4 +1,4 @@
-"""One run: scenario in, result out."""
+"""One run: a scenario in, a result out."""
 
 from gcnsim.simulation.faults import refuse_undrawn
 from gcnsim.simulation.limit import Limit, find_limit

@@ -1,14 +1,15 @@
-"""Applies faults to a schedule: they change work, capacities and start times of ops; the engine knows nothing of them.
+"""Apply faults to a schedule: they change work, capacities and start times of ops, so the engine needs no knowledge of
+them.
 
-Lasting faults hold for the whole run: poor links, and GPUs that are slow from the first measured iteration to the last.
-They are part of the run's machine, so the run is judged as any other. Passing faults strike a run that has settled
-without them: pauses, jitter, GPUs that are slow for some iterations. Such a run has a fixed length; its result includes
-what the faults' draws and the settled state leave open.
+Static faults hold for the whole run: slow links, and GPUs that are slow from the first measured iteration to the last.
+They are part of the machine, so the run is evaluated like any other. Transient faults hit a run that has settled
+without them: pauses, jitter, GPUs that are slow for some iterations. Such a run has a fixed length, and its interval
+includes the randomness of the faults and of the settled state.
 
-A paused worker begins nothing during the pause, and nothing reaches it that has not yet begun to. One more op, on a
-stream of its own, delays all that the worker would begin in the paused iteration. Under staleness, messages and copies
-of earlier iterations are still queued then, and a stopped process serves none of them. Both the worker's own and those
-of others begin after the pause if they had not begun before it. Transfers under way continue, as into buffers of the
+A paused worker starts nothing during the pause, and no transfer to it starts either. One extra op, on a separate
+stream, delays all that the worker would start in the paused iteration. With staleness, messages and copies of earlier
+iterations may still be queued; a stopped process serves none of them. If they had not begun before the pause, they
+begin after it, whether they belong to the worker or to others. Active transfers continue, as into buffers of the
 operating system.
 """
 
@@ -33,16 +34,16 @@ from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 from gcnsim.units import BANDWIDTH
 
 HANDLING: Final = frozenset({OpKind.PACK, OpKind.UNPACK, OpKind.SCATTER, OpKind.LOOKUP})
-"""What a worker's device does for messages and for rows that it holds."""
+"""The work of a worker's device on messages and on its stored rows."""
 
 KERNELS: Final = HANDLING | {kind for kind, phase in PHASE.items() if phase in (Phase.COMPUTE, Phase.OPTIMIZER)}
-"""What a worker's device computes, so what a slow one is slow at."""
+"""The computation of a worker's device, i.e. the work that a slow device slows down."""
 
 WORK: Final = {
     "compute": KERNELS,
     "sampling": frozenset(kind for kind, phase in PHASE.items() if phase is Phase.SAMPLING) - KERNELS,
 }
-"""The ops that jitter may fall on, by `Jitter.on`."""
+"""The ops that jitter may affect, by `Jitter.on`."""
 
 
 def is_static(fault: Fault) -> bool:
@@ -58,8 +59,9 @@ def is_transient(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
-    """Raises ScenarioError for jitter of sampling, or for a sampler, where none of `scenarios`, alike but for methods,
-    draws anything, or so."""
+    """Raise ScenarioError for jitter of sampling, or of a sampler, if none of `scenarios` (equal except for methods)
+    uses it.
+    """
     _refuse_idle_sampler(scenarios)
     if any(not scenario.method.sampling().whole or scenario.method.mini_batches for scenario in scenarios):
         return
@@ -70,13 +72,13 @@ def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
 
 
 def _refuse_idle_sampler(scenarios: Sequence[Scenario]) -> None:
-    """Raises ScenarioError for what draws where none of `scenarios` would use it."""
+    """Raise ScenarioError for a sampler setting if none of `scenarios` would use it."""
     cluster = scenarios[0].cluster
     if resolve_machine(cluster).kind != "gpu":
         return
     devices = {device for scenario in scenarios for device in scenario.method.sampler_devices}
     names = ", ".join(dict.fromkeys(scenario.method.name for scenario in scenarios))
-    # One thread is what there would be anyway.
+    # One thread is the default anyway.
     threads = None if cluster.sampler_threads == 1 else cluster.sampler_threads
     fields = {"sampler_device": cluster.sampler_device, "sampler_threads": threads}
     for field, value in fields.items():
@@ -86,10 +88,10 @@ def _refuse_idle_sampler(scenarios: Sequence[Scenario]) -> None:
 
 
 def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:
-    """`schedule` on the machine that those of `faults` leave which hold for the whole run.
+    """`schedule` on the machine with those of `faults` that hold for the whole run.
 
-    shares: by link, payload over what its raw bandwidth carries; 1 where it is not named. Traffic of others is taken
-    off what slow and lossy links leave. Raises ScenarioError for a link that is not there or has nothing left.
+    shares: by link, payload over raw bandwidth; 1 for links that are not named. Other traffic is subtracted from the
+    capacity that slow and lossy links have left. Raises ScenarioError for an unknown link or one with no capacity left.
     """
     lasts = [fault for fault in faults if is_static(fault)]
     if not lasts:
@@ -106,7 +108,7 @@ def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Map
 def _reduce_capacity(
     capacity: list[float], schedule: Schedule, fault: SlowLink | LossyLink | Background, shares: Mapping[str, float]
 ) -> None:
-    """Leave a link, or both directions of it, what the fault leaves."""
+    """Reduce the capacity of a link, or of both its directions, by the fault."""
     for place in _links(schedule, fault):
         name = schedule.link_names[place]
         if isinstance(fault, SlowLink):
@@ -114,7 +116,7 @@ def _reduce_capacity(
         elif isinstance(fault, LossyLink):
             capacity[place] *= 1.0 - fault.lost
         elif fault.rate < (raw := capacity[place] / shares.get(name, 1.0)) * (1.0 - 1e-9):
-            # Others' frames take of the wire; payload gets its share of what is left.
+            # The other traffic's frames use raw bandwidth; payload gets its share of the rest.
             capacity[place] *= 1.0 - fault.rate / raw
         else:
             raise ScenarioError(
@@ -124,7 +126,10 @@ def _reduce_capacity(
 
 
 def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list[int]:
-    """The links that a fault names. Raises ScenarioError where there is none, or where cores are no link of bytes."""
+    """The links that a fault names.
+
+    Raises ScenarioError if there is none, or for cores, which are not links of bytes.
+    """
     names = schedule.link_names
     chosen = [index for index, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]
     if not chosen:
@@ -139,12 +144,11 @@ def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list
 def apply_transient_faults(
     schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
 ) -> Schedule:
-    """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations, and
-    for the `lookahead` ones that follow when the run goes on.
+    """`schedule` with the transient `faults`, and with explicit work for all `begin` + `measured` iterations.
 
-    begin: iterations before the first measured one, which are free of them; but the last `shaken` of them have jitter.
-    Jitter goes on after the last measured one, and so does a GPU that is slow to the end. More measured iterations
-    change nothing about the first of them.
+    Work is also given for the `lookahead` iterations after them. begin: iterations before the first measured one; they
+    have no faults, except that the last `shaken` of them have jitter. Jitter and slow GPUs continue after the last
+    measured iteration. More measured iterations do not change the first ones.
     """
     affected = measured + lookahead(schedule)
     rows = np.arange(begin + affected) % schedule.demand.shape[0]
@@ -172,7 +176,7 @@ def _factors(cv: float, shape: tuple[int, int], seed: int, place: int) -> FloatA
 
 
 def _ops(schedule: Schedule, on: str, worker: Rank | None = None) -> BoolArray:
-    """Which ops do this kind of work, of one worker or all: those that take time, but not as bytes on a link."""
+    """The ops that do this kind of work, of one worker or all: ops that take time other than for bytes on a link."""
     columns = schedule.columns
     at_work = np.array([all(schedule.link_kinds[link] == "cpu" for link in way) for way in (*columns.routes, ())])
     own: BoolArray = columns.is_kind(*WORK[on]) & at_work[columns.way] & (schedule.demand.max(axis=0) > 0)
@@ -180,11 +184,11 @@ def _ops(schedule: Schedule, on: str, worker: Rank | None = None) -> BoolArray:
 
 
 HELD: Final = "held"
-"""How streams begin whose spans hold a message up until its worker goes on."""
+"""Prefixes of the streams whose spans delay a message until its worker continues."""
 
 
 class PauseGate(NamedTuple):
-    """Op `op` of iteration `row` begins no sooner than `seconds` after the end of iteration `row` - 1 of `worker`."""
+    """Delays op `op` of iteration `row` until `seconds` after the end of iteration `row` - 1 of `worker`."""
 
     worker: Rank
     row: Iteration
@@ -193,9 +197,9 @@ class PauseGate(NamedTuple):
 
 
 def with_pause(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
-    """`schedule`, whose work is told for every iteration, with the pause; begin: the first measured iteration."""
+    """`schedule` (with explicit work per iteration) with the pause; begin: the first measured iteration."""
     at = begin + fault.iteration
-    # Until the pause the run is the same without it: what has begun by then is read off.
+    # Until the pause, the run is the same without it, so its progress can be read from that run.
     holds = list(_pause_gates(simulate(schedule, at + 1, endless=True), fault, at))
     found = _stopped(schedule, fault, at)
     for hold in holds:
@@ -204,7 +208,7 @@ def with_pause(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
 
 
 def _stopped(schedule: Schedule, fault: Pause, at: Iteration) -> Schedule:
-    """What the worker would begin in iteration `at` waits for the pause."""
+    """Everything the worker would start in iteration `at` waits for the pause."""
     columns = schedule.columns
     first = np.flatnonzero((stream_waits(columns).lag == 1) & (columns.worker == fault.worker)).tolist()
     stop = PauseGate(fault.worker, at, -1, fault.seconds)
@@ -212,7 +216,7 @@ def _stopped(schedule: Schedule, fault: Pause, at: Iteration) -> Schedule:
 
 
 def _with_op(schedule: Schedule, hold: PauseGate, stream: str, followers: Sequence[int]) -> Schedule:
-    """`schedule` with a wait that begins with its worker's iteration, and that `followers` wait for."""
+    """`schedule` with a delay that starts with its worker's iteration and that `followers` wait for."""
     after = (schedule.ends[hold.worker], 1)
     columns = with_op(schedule.columns, OpKind.WAIT, hold.worker, stream, after, followers)
     column = np.zeros((schedule.demand.shape[0], 1))
@@ -225,10 +229,11 @@ def _with_op(schedule: Schedule, hold: PauseGate, stream: str, followers: Sequen
 
 
 def _pause_gates(run: Run, fault: Pause, at: Iteration) -> Iterator[PauseGate]:
-    """The first op of each stream that the pause holds up, where it is of an earlier iteration, or sent to the worker.
+    """The first op of each stream that the pause delays, if it belongs to an earlier iteration or is sent to the
+    worker.
 
-    Streams run in order, so what follows it on its stream waits too. What the worker itself begins in the paused
-    iteration `_stopped` holds up. A worker's iteration has ended when it has passed on what it owes of the all-reduce.
+    Streams run in order, so later ops of its stream wait too. `_stopped` handles what the worker itself starts in the
+    paused iteration. A worker's iteration ends when it has sent its share of the all-reduce.
     """
     schedule, worker = run.schedule, fault.worker
     since_when = begun(run)
@@ -250,23 +255,25 @@ def _pause_gates(run: Run, fault: Pause, at: Iteration) -> Iterator[PauseGate]:
 
 
 MOST_STEPS: Final = 1_000_000
-"""Operations of all iterations that are simulated one by one: about a minute of them."""
+"""The most operations of all iterations that are simulated one by one: about a minute."""
 
 ALWAYS: Final = 100
-"""Iterations that any schedule may have, however many its operations."""
+"""Iterations that any schedule may have, independent of its operations."""
 
 SHAKEN: Final = 10
-"""Iterations, for each one that the pipeline is deep, until jitter has used up what buffers it will."""
+"""Iterations with jitter before the measurement, per iteration of pipeline depth, until jitter has used up buffers."""
 
 TELLING: Final = 30
-"""Iterations that tell how much one differs from another."""
+"""Iterations that show how much one differs from another."""
 
 OTHER_DRAWS: Final = 2**31
-"""Added to a seed, it is none that a scenario may have."""
+"""Added to a seed, it gives one that no scenario can have."""
 
 
 class PerturbedRun(NamedTuple):
-    """The run, its measured iterations, and how far the drawn factors may have moved their mean, in seconds."""
+    """The run, its measured iterations, and the half-width of the interval of their mean from random factors, in
+    seconds.
+    """
 
     run: Run
     window: Window
@@ -274,11 +281,11 @@ class PerturbedRun(NamedTuple):
 
 
 def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fault], seed: int) -> PerturbedRun:
-    """Simulate `schedule` as `faults` strike it once it has settled, as it did before `calm.first` without them.
+    """Simulate `schedule` with `faults` after it has settled without them before `calm.first`.
 
-    Every measured iteration is simulated, so that their mean tells what the faults cost over so many, and so are some
-    that follow, with which their last ops share the links. Jitter has been there for a while by then. The window says
-    how far the state at its end is from that at its begin, or from where the calm run drifted.
+    Every measured iteration is simulated, so that their mean is the cost of the faults over that many. Some following
+    ones are simulated too, because the last ops share the links with them. Jitter starts earlier. The window states the
+    difference between the states at its end and at its begin, or the drift of the run without faults.
 
     Raises ScenarioError for more iterations than can be simulated one by one.
     """
@@ -294,11 +301,11 @@ def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fau
 
 
 def _shaken(schedule: Schedule, faults: Sequence[Fault]) -> Iteration:
-    """Iterations under jitter before the first measured one: none where nothing is stale.
+    """Iterations with jitter before the first measured one; none without staleness.
 
-    A calm pipeline has all that it keeps ready; jitter, which is always there, has used up some of it before a run is
-    measured. Of PSC-GCN on Reddit at 15 and 20 Gbit/s with sampling jittered by a coefficient of variation of 1, the
-    first ten iterations at tau 1 and 2 were 4 to 8 % shorter than later ones.
+    Without jitter a pipeline has its buffers full; jitter, which is always present, has used up some before a run is
+    measured. For PSC-GCN on Reddit at 15 and 20 Gbit/s with sampling jitter of coefficient of variation 1, the first
+    ten iterations at tau 1 and 2 were 4 to 8 % shorter than later ones.
     """
     jittered = any(isinstance(fault, Jitter) for fault in faults)
     columns = schedule.columns
@@ -316,10 +323,10 @@ def _refuse_many(schedule: Schedule, begin: Iteration, measured: Iteration, path
 
 
 def _noise_s(schedule: Schedule, run: Run, begin: Iteration, faults: Sequence[Fault], seed: int) -> float:
-    """Half-width, in seconds, of the 90 % interval of what other draws of the jitter give for the mean iteration.
+    """Half-width, in seconds, of the 90 % interval of the mean iteration over other draws of the jitter.
 
-    The spread of an iteration is that of a run with other draws, long enough to tell it, or of `run` where that is
-    larger. Each of two means is off by the standard error, so their difference by sqrt(2) of it.
+    The spread of an iteration comes from a longer run with other draws, or from `run` if that is larger. Each of two
+    means has the standard error, so their difference has sqrt(2) times that.
     """
     drawn = [fault for fault in faults if isinstance(fault, Jitter)]
     if not drawn:

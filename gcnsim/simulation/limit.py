@@ -1,11 +1,12 @@
-"""What limits an iteration: the resource without which it would be shortest.
+"""The bottleneck of an iteration: the resource whose removal shortens it most.
 
-One definition for all answers. A resource is removed when its work takes no time and everything else stays as it is
-(`gcnsim.simulation.removal`). The limit is the kind of resource whose removal shortens the iteration most; kinds within
-a percent of the iteration of it are named with it. Of a kind that workers or servers have unequally much to do for, the
-one with most is named alone where its removal alone shortens the iteration by more than a percent, and by no less than
-the removal of any other kind. Where no removal shortens it by more than a percent, no single resource limits: several
-take equally long, side by side.
+All answers use one definition. Removing a resource means that its work takes no time and everything else stays the same
+(`gcnsim.simulation.removal`). The bottleneck is the kind of resource whose removal shortens the iteration most. Kinds
+within one percent of the iteration are named together.
+
+If the work of a kind is uneven, the owner with most work is named alone under two conditions: its removal alone
+shortens the iteration by more than one percent, and no other kind's removal shortens it more. If no removal shortens
+the iteration by more than one percent, there is no single bottleneck: several resources take equally long in parallel.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WORDS: Final = {
     OPTIMIZER: "optimizer and bookkeeping",
     PAUSE: "paused",
 }
-"""Kinds of limits, in words."""
+"""Kinds of bottlenecks, in words."""
 
 SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplinks of racks", "memory": "host"}
 
@@ -63,29 +64,29 @@ EVERY: Final = {
 """All links of a family (`gcnsim.cluster.LinkName`), in words."""
 
 SLIGHT: Final = 0.01
-"""Share of the iteration that a simulation of a few iterations cannot tell from nothing: 1 %."""
+"""The share of an iteration that a simulation of a few iterations cannot resolve: 1 %."""
 
 UNEVEN: Final = 1.05
-"""Work of the owner with most over the mean from which on it may be named alone."""
+"""The least ratio of the largest owner's work to the mean for which the owner may be named alone."""
 
 SATURATED: Final = 0.95
-"""Share of the iteration from which on cores limit, and not what one thread of them can do: 95 %."""
+"""The share of the iteration from which on cores are the bottleneck, and not a single thread: 95 %."""
 
 NO_SINGLE: Final = "no single resource"
-"""How the name of a limit begins where no removal shortens the iteration noticeably."""
+"""The start of the text if no removal shortens the iteration noticeably."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What limits an iteration, and what would be without it.
+    """The bottleneck of an iteration and the gain from removing it.
 
-    text: the resource by name, e.g. "NIC of server 2". kind: one of `WORDS`; word: that in words. share: by which the
-    iteration is shorter without it, at most 0.01 where no single resource limits; kind_share: without all resources of
-    its kind. worker: whose the one with most to do is, or of a link who moves most over it; None where that is
-    nobody. server, link: where the one with most is a link of a server, and its busier direction. most: the one
-    with most by name, empty where all have as much to do; busy: share of the iteration in which that is busy;
-    others: the least and the most of these shares of the others of its kind, None where there are none. only: of cores,
-    whether removing any other kind shortens the iteration by no more than a percent.
+    text: the resource by name, e.g. "NIC of server 2". kind: one of `WORDS`; word: the kind in words. share: the
+    reduction of the iteration without it, at most 0.01 without a single bottleneck. kind_share: the reduction without
+    all resources of its kind. worker: the owner with most work, or the worker that moves most over a link, or None.
+    server, link: the server and its busier direction, if the bottleneck is a server's link. most: the owner with most
+    work by name, empty if all have the same; busy: the share of the iteration in which it is busy; others: the least
+    and largest such share of the other owners, None if there are none. only: for cores, whether removing any other kind
+    gains at most one percent.
     """
 
     text: str
@@ -104,7 +105,9 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One resource of a kind. busy: share of the iteration; text: its name; family: that of its links, "" without."""
+    """One resource of a kind. busy: share of the iteration; text: its name; family: the family of its links, "" if it
+    is not a link.
+    """
 
     resource: Resource
     busy: float
@@ -114,7 +117,7 @@ class _Part:
 
 @dataclass
 class _Kind:
-    """A kind of resource. parts: those that make it up, the one with most to do first."""
+    """A kind of resource. parts: its resources, the one with most work first."""
 
     whole: Resource
     text: str
@@ -122,45 +125,48 @@ class _Kind:
 
     @property
     def loads(self) -> list[float]:
-        """Shares of the iteration in which the busiest and those that are like it are busy, the most first."""
+        """The busy shares of the busiest resource and of its peers, largest first."""
         return [part.busy for part in self.parts if part.family == self.parts[0].family]
 
     @property
     def uneven(self) -> bool:
-        """Whether one has noticeably more to do than the mean of those that are like it."""
+        """Whether one has noticeably more work than the mean of its peers."""
         return len(self.loads) > 1 and self.loads[0] >= UNEVEN * float(np.mean(self.loads))
 
 
 def find_limit(run: Run, first: int, iteration_s: Seconds, measured: int | None = None) -> Limit:
-    """The limit of the iterations of `run` from `first` on, whose mean is `iteration_s`; measured: as of `Removals`."""
+    """The bottleneck of the iterations of `run` from `first` on, whose mean is `iteration_s`. measured: as in
+    `Removals`.
+    """
     return _Limits(Removals(run, first, iteration_s, measured)).limit()
 
 
 def gain_at_most(run: Run, first: int, iteration_s: Seconds, kinds: Collection[str]) -> float:
-    """A share of the iteration by which it is no more shortened however fast all resources of `kinds` become; as
-    `find_limit`. Proven, not simulated."""
+    """An upper bound on the reduction of the iteration with infinitely fast resources of `kinds`. Proven, not
+    simulated.
+    """
     removals = Removals(run, first, iteration_s)
     return removals.at_most_without([value for kind, value in removals.kinds.items() if kind in kinds])
 
 
 class _Limits:
-    """Finds and names the limit."""
+    """Finds and names the bottleneck."""
 
     def __init__(self, removals: Removals) -> None:
         self.removals = removals
         self.schedule = removals.schedule
         self.columns = removals.schedule.columns
         self.cores = bool(self.columns.is_flow[self.schedule.ends[0]])
-        """Whether workers compute on cores."""
+        """Whether workers compute on CPU cores."""
         self.loads = bool(self.columns.is_kind(OpKind.GATHER).any())
 
     def limit(self) -> Limit:
-        """What limits, named."""
+        """The bottleneck with its name."""
         removals, kinds = self.removals, self.removals.kinds
         order = sorted(kinds, key=lambda kind: -removals.at_most(kinds[kind]))
         saved: dict[str, float] = {}
         for kind in order:
-            # What is left can neither be the limit nor be named with it.
+            # The remaining kinds can neither be the bottleneck nor be named with it.
             least = max(SLIGHT, max(saved.values(), default=0.0) - SLIGHT)
             if removals.at_most(kinds[kind]) <= least:
                 break
@@ -178,12 +184,12 @@ class _Limits:
         return self._named(_listed([self._kind(kind).text for kind in tied]), found, share, share)
 
     def _stands_out(self, kind: _Kind) -> bool:
-        """Whether removing the one with most alone brings no less than removing any other kind."""
+        """Whether removing the largest owner alone gains at least as much as removing any other kind."""
         own = self.removals.saved(kind.parts[0].resource)
         return own > SLIGHT and self._none_beyond(own, kind)
 
     def _none_beyond(self, share: float, kind: _Kind) -> bool:
-        """Whether removing any kind but this one shortens the iteration by no more than `share`."""
+        """Whether removing any other kind shortens the iteration by at most `share`."""
         removals = self.removals
         return all(
             removals.at_most(other) <= share
@@ -194,7 +200,7 @@ class _Limits:
         )
 
     def _balanced(self, share: float) -> Limit:
-        """No single resource: the two kinds that are busiest are named."""
+        """No single bottleneck: the two busiest kinds are named."""
         kinds = {kind: self._kind(kind) for kind in self.removals.kinds}
         busiest = sorted((kind for kind in kinds if kinds[kind].parts), key=lambda kind: -kinds[kind].parts[0].busy)[:2]
         if not busiest:
@@ -217,7 +223,7 @@ class _Limits:
         return Limit(text, link, word, share, kind_share, *facts, uneven, busy[0], others, only)
 
     def _owner(self, most: Resource) -> tuple[Rank | None, Server | None, str | None]:
-        """Worker, server and link of the one with most."""
+        """Worker, server and link of the owner with most work."""
         links = most.links
         if not links and isinstance(most.owner, int):
             return most.owner, None, None
@@ -231,7 +237,7 @@ class _Limits:
         return self.heaviest(link) if link_name.of_worker is None else link_name.of_worker, link_name.of_server, name
 
     def _kind(self, kind: str) -> _Kind:
-        """A kind with its name and its parts."""
+        """A kind with its name and its resources."""
         whole = self.removals.kinds[kind]
         shared = kind == CPU and (self.cores or self._core_load() >= SATURATED)
         parts = [
@@ -245,7 +251,7 @@ class _Limits:
         return found
 
     def _family(self, resource: Resource) -> str:
-        """The family of a resource's links; "" of one that is not a link."""
+        """The family of a resource's links; "" if it is not a link."""
         found = LinkName.of(self.schedule.link_names[resource.links[0]]) if resource.links else None
         return "" if found is None else found.family
 
@@ -266,7 +272,7 @@ class _Limits:
         return f"{'pause' if kind == PAUSE else WORDS[kind]} of {whose}"
 
     def _drawing(self, whole: Resource, *, many: bool) -> str:
-        """What hosts do on their cores for workers on GPUs."""
+        """The work of hosts on their cores for workers on GPUs, in words."""
         if self.loads:
             return "drawing and loading"
         sampled = self._sampling(whole)
@@ -276,13 +282,13 @@ class _Limits:
         return f"{sampler} and sockets" if sampled > SLIGHT else "sockets"
 
     def _sampling(self, whole: Resource) -> float:
-        """Share of the work of a resource that is sampling."""
+        """The share of a resource's work that is sampling."""
         sampling = self.columns.is_kind(*(kind for kind, phase in PHASE.items() if phase is Phase.SAMPLING))[whole.ops]
         work = self.removals.work[whole.ops]
         return float(work[sampling].sum() / max(float(work.sum()), 1e-300))
 
     def _core_load(self) -> float:
-        """Share of the iteration in which the busiest server's cores are all busy."""
+        """The share of the iteration in which all cores of the busiest server are busy."""
         loads = self.removals.link_loads
         return max(
             (float(loads[link]) for link, kind in enumerate(self.schedule.link_kinds) if kind == CPU), default=0.0
@@ -299,7 +305,7 @@ class _Limits:
         return WORDS.get(kind, kind)
 
     def _link_kind(self, whole: Resource) -> str:
-        """The kind itself; of latency and an all-reduce, that of the links on which its messages take longest."""
+        """The kind itself; for latency and an all-reduce, the kind of the links on which its messages take longest."""
         if whole.kind not in (LATENCY, ALLREDUCE):
             return whole.kind
         run, first = self.removals.run, self.removals.first
@@ -314,13 +320,14 @@ class _Limits:
         return max(spent, key=lambda kind: spent[kind], default="nic")
 
     def heaviest(self, link: int) -> Rank | None:
-        """The worker that moves most over a link: who sends where it leads away, who receives where it arrives."""
+        """The worker that moves most over a link: the sender for outgoing links, the receiver for incoming ones."""
         moved = self.by_worker(link)
         return int(moved.argmax()) if moved.any() else None
 
     def by_worker(self, link: int) -> FloatArray:
-        """Units per iteration that each worker moves over a link, float64[P]; nothing where mini-batches are loaded:
-        who asks for rows there is not who sends them.
+        """Units per iteration that each worker moves over a link, float64[P].
+
+        Empty for mini-batches: the worker that requests rows differs from the one that sends them.
         """
         workers, columns = self.schedule.workers, self.columns
         if self.loads:
@@ -337,8 +344,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _distinct(tied: Sequence[str], best: str) -> list[str]:
-    """The kinds that bring about as much as the best, it first; of an all-reduce and the links or the latency that it
-    consists of, the all-reduce alone."""
+    """The kinds that gain about as much as the best, which is first. An all-reduce replaces its links and latency."""
     order = [best, *(kind for kind in tied if kind != best)]
     if ALLREDUCE not in order:
         return order

@@ -1,14 +1,13 @@
 """Metrics of a run's spans, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
-Parts of an iteration are those of `gcnsim.breakdown`; each worker's parts add up to its iteration. A wait of the
-compute stream is followed back along ops that each ended as the next began (`MeasurementWindow`). Where that chain
-samples and this worker's sampler is at work, the wait is for sampling. Everywhere else it is for a transfer, a peer or
-the all-reduce, which is communication.
+The parts of an iteration are those of `gcnsim.breakdown`; each worker's parts add up to its iteration. A wait of the
+compute stream is traced back along ops that each ended as the next began (`MeasurementWindow`). If this worker's
+sampler is active on that chain, the wait is for sampling. Otherwise it is for a transfer, a peer or the all-reduce,
+i.e. communication.
 
-One pass over all workers finds how long each computes and how long it waits for communication. The window of every
-worker is moved to a stretch of time of its own, one behind the other. Sets of instants of all workers are thus one set.
-The pass gives only the lengths of what `MeasurementWindow.split` gives for one worker. They find the slowest worker,
-and only that one needs its waits by cause.
+One pass over all workers computes how long each computes and how long it waits for communication. Each worker's window
+is shifted to a separate stretch of time, so the instants of all workers form one set. This gives the lengths of
+`MeasurementWindow.split`. They identify the slowest worker, and only that one needs its waits by cause.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from gcnsim.simulation.steady import MeasurementWindow
 from gcnsim.timeline import PS_PER_S, Intervals, IntervalSweep, Phase
 
 AT_ONCE: Final = 2_000_000
-"""Spans that are looked at together: of many workers, some workers at a time."""
+"""Spans that are handled together; with many workers, some workers at a time."""
 
 LATEST: Final = 2**62
-"""Picoseconds, the latest instant that workers are moved to."""
+"""The latest instant that workers are shifted to, in picoseconds."""
 
 
 def computing_and_exposed(window: MeasurementWindow) -> tuple[list[int], list[int]]:
-    """By rank, picoseconds of the window in which its GPU computes, and of its exposed communication."""
+    """By rank, picoseconds of the window in which its GPU computes, and picoseconds of exposed communication."""
     computing: list[int] = []
     exposed: list[int] = []
     for ranks in _together(window):
@@ -60,7 +59,7 @@ class _Stretches:
         self._window, self._ranks = window, ranks
         edges = np.array([window.edges(rank) for rank in ranks], np.int64)
         self._begin, self._length = edges[:, 0], edges[:, 1] - edges[:, 0]
-        # No two stretches touch, so no instants of two workers are one interval.
+        # There is a gap between windows, so instants of two workers never merge.
         self._stretch = int(self._length.max()) + 1
         columns = window.schedule.columns
         own = [columns.of_worker(rank) for rank in ranks]
@@ -69,14 +68,16 @@ class _Stretches:
         self.computing = self._under_way(window.is_computing[self._ops])
 
     def lengths(self, instants: Intervals) -> list[int]:
-        """Picoseconds of `instants` in the stretch of each worker."""
+        """Picoseconds of `instants` in the window of each worker."""
         found = np.zeros(len(self._ranks), np.int64)
         np.add.at(found, instants.starts // self._stretch, instants.ends - instants.starts)
         return [int(item) for item in found]
 
     def exposed(self) -> Intervals:
-        """Exposed communication: the main stream handles what was sent, or waits and for no sampler and no pause;
-        computation comes before both, and the optimizer before a wait (`gcnsim.breakdown`)."""
+        """Exposed communication: the main stream handles messages, or waits for neither a sampler nor a pause.
+
+        Computation has priority over both, and the optimizer over a wait (`gcnsim.breakdown`).
+        """
         window, columns = self._window, self._window.schedule.columns
         main = columns.stream_name == columns.stream_name[columns.streams_called(COMPUTE_STREAM)[0]]
         on_main: BoolArray = main[columns.stream[self._ops]]
@@ -94,18 +95,18 @@ class _Stretches:
         return sweep.instants(found & ~sweep.has(self.computing))
 
     def _moved(self, starts: IntArray, ends: IntArray, place: IntArray) -> Intervals:
-        """The part of [starts, ends) in the window of the worker at `place`, in its stretch."""
+        """The part of [starts, ends) in the window of the worker at `place`, shifted to its stretch."""
         begin, length, behind = self._begin[place], self._length[place], place * self._stretch
         starts, ends = np.clip(starts - begin, 0, length) + behind, np.clip(ends - begin, 0, length) + behind
         return Intervals.of(starts.ravel(), ends.ravel())
 
     def _under_way(self, chosen: BoolArray) -> Intervals:
-        """Instants at which one of these ops is under way; chosen: by place among the workers' own."""
+        """Instants at which one of these ops is active; chosen: indices among the workers' ops."""
         run, ops = self._window.run, self._ops[chosen]
         return self._moved(run.starts[:, ops], run.ends[:, ops], self._place[chosen])
 
     def _waits(self, itself: BoolArray) -> Intervals:
-        """Instants at which a main stream has nothing to do, or does what is a wait `itself`."""
+        """Instants at which a main stream is idle or runs an op that counts as a wait (`itself`)."""
         run, found = self._window.run, []
         for index, rank in enumerate(self._ranks):
             for queue in self._window.main_queues(rank):
@@ -116,7 +117,7 @@ class _Stretches:
         return gaps.union(self._under_way(itself)) if itself.any() else gaps
 
     def _for_samplers(self) -> Intervals:
-        """What the waits of main streams are for where the chain of what they wait for samples."""
+        """The instants at which main streams wait for a sampler."""
         late = [self._window.late(rank) for rank in self._ranks]
         places = np.repeat(np.arange(len(late)), [ops.size for ops, _ in late])
         ops, since = (np.concatenate(item) for item in zip(*late, strict=True))
@@ -124,17 +125,17 @@ class _Stretches:
 
 
 def slowest_of(window: MeasurementWindow, exposed: list[int]) -> Rank:
-    """The worker with the least exposed communication in its window, the first of several: it has most to do itself."""
+    """The worker with the least exposed communication in its window, the first of several: it has most work."""
     own = [end - start - exposed[rank] for rank, (start, end) in enumerate(map(window.edges, range(len(exposed))))]
     return max(range(len(own)), key=lambda rank: (own[rank], -rank))
 
 
 ROUNDING = 1e-9
-"""Share of an iteration that its parts may miss by arithmetic alone."""
+"""The share of an iteration that its parts may miss by rounding."""
 
 
 def worker_parts(run: Run, first: int) -> tuple[Parts, ...]:
-    """Per worker, where the iterations from `first` (at least 1) to the end of `run` went."""
+    """The parts of each worker's iterations from `first` (at least 1) to the end of `run`."""
     window = MeasurementWindow(run, first)
     scale = 1.0 / (window.count * PS_PER_S)
     ranks = range(run.schedule.workers)
@@ -142,9 +143,10 @@ def worker_parts(run: Run, first: int) -> tuple[Parts, ...]:
 
 
 def balanced_parts(workers: Sequence[Parts], slowest: Rank, lasts_s: Seconds) -> tuple[Parts, ...]:
-    """The workers' parts of an iteration of `lasts_s` seconds, where more was put off than its run shows.
+    """The workers' parts of an iteration of `lasts_s` seconds, if queues grew during the run.
 
-    Queues still to be emptied (`gcnsim.simulation.metrics.at_least`) are messages of rows under way, on every worker.
+    Queues that must still be emptied (`gcnsim.simulation.metrics.at_least`) are feature rows in transit, on every
+    worker.
     """
     owed = lasts_s - iteration_s(workers[slowest])
     if owed <= ROUNDING * lasts_s:
@@ -156,8 +158,8 @@ def balanced_parts(workers: Sequence[Parts], slowest: Rank, lasts_s: Seconds) ->
 class Metrics:
     """Means per iteration over the measured window: seconds, bytes, shares of one.
 
-    iteration = compute + exposed comm + exposed other. Communication of the worker (one of its transfers in flight, or
-    an exposed wait) is exposed_comm + hidden_comm. nic_bytes: sent by the busiest server NIC.
+    iteration = compute + exposed comm + exposed other. exposed_comm + hidden_comm is the worker's communication: one of
+    its transfers is active, or it waits exposed. nic_bytes: sent by the busiest server NIC.
     """
 
     worker: Rank
@@ -177,8 +179,7 @@ def measure(run: Run, first: int) -> Metrics:
     window = MeasurementWindow(run, first)
     ranks = range(run.schedule.workers)
     computing, exposed = computing_and_exposed(window)
-    # All workers end together (all-reduce); the slowest is the one the others wait for: it waits least itself. Training
-    # runs are told apart by the same rule.
+    # All workers end together (all-reduce); the slowest is the one that waits least. Training runs use the same rule.
     slowest = slowest_of(window, exposed)
     split = window.split(slowest)
     start, end = window.edges(slowest)
@@ -203,14 +204,14 @@ def measure(run: Run, first: int) -> Metrics:
 def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
     """`metrics` of an iteration of at least `iteration_s` seconds, a bound that no run can beat for long.
 
-    Queues that grew over the measured iterations (a state that returned to within a percent) are still to be emptied:
-    the time for it is exposed communication.
+    Queues that grew over the measured iterations (the state returned within a percent) must still be emptied; that time
+    is exposed communication.
     """
     owed = iteration_s - metrics.iteration_s
     if owed <= 0:
         return metrics
     share = metrics.iteration_s / iteration_s
-    # Whole picoseconds may add up to less than the bound does: that is no communication.
+    # Rounding to whole picoseconds may give less than the bound; that is not communication.
     waited = owed if owed > ROUNDING * iteration_s else 0.0
     return replace(
         metrics,
@@ -247,5 +248,5 @@ def _nic(window: MeasurementWindow, iteration_s: float) -> tuple[float, float]:
     ]
     sent = max((units[name] for name, _ in nics if name.endswith(".tx")), default=0.0)
     share = max((units[name] / capacity / iteration_s for name, capacity in nics), default=0.0)
-    # A full link is busy all the time, rounding of its bytes aside.
+    # A full link is busy all the time, except for the rounding of its bytes.
     return sent, min(1.0, share) if share <= 1.0 + ROUNDING else share

@@ -1,8 +1,8 @@
-"""By how much an iteration is shorter without a resource: its work takes no time, everything else stays as it is.
+"""By how much an iteration shrinks without a resource: its work takes no time, everything else stays the same.
 
-A resource is all of a kind (the GPUs' kernels, the NICs, the latency of messages) or one of it (the NIC of server 2).
-The run is simulated again without it until it is steady, as a machine would be that has it infinitely fast. What a
-resource cannot bring is proven before: no mean iteration is shorter than the load or the longest chain that is left.
+A resource is all of a kind (the GPUs' kernels, the NICs, the latency of messages) or one of them (the NIC of server 2).
+The run is simulated again without it until it is steady, as if the resource were infinitely fast. An upper bound on the
+gain is proven first: no mean iteration is shorter than the remaining load or the longest remaining chain.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 
 COMPUTE, SAMPLING, PACKING, OPTIMIZER = "compute", "sampling", "packing", "other"
-"""Kinds of a GPU's work: the layers, drawing of graphs, what is done for messages, the optimizer."""
+"""Kinds of a GPU's work: the layers, sampling of graphs, handling of messages, the optimizer."""
 
 PAUSE, CPU, LATENCY, ALLREDUCE = "pause", "cpu", "latency", "allreduce"
 """Kinds of resources other than links."""
 
 ENDLESS: Final = 1e6
-"""Times the capacity of a link that is removed: a millionth of its time is left."""
+"""The factor on the capacity of a removed link: a millionth of its time remains."""
 
 NOTHING: Final = 0.01
-"""Share of the iteration that is too little to be looked at more closely."""
+"""The share of an iteration that is too small to examine more closely."""
 
 LONG_RUN: Final = 10_000
-"""Simulated ops from which on it is worth while to compute the longest chain before simulating."""
+"""From this number of simulated ops on, the longest chain is computed before simulating."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that takes time. kind: one of those above, or a kind of link. owner: whose it is; None: all of the
-    kind. ops: int64[k], whose work takes no time without it; links: ids of those that have no limit then."""
+    """Something that takes time. kind: one of those above, or a kind of link. owner: its owner, None for all of the
+    kind.
+
+    ops: int64[k], the ops whose work takes no time without it. links: ids of the links that become unlimited.
+    """
 
     kind: str
     owner: Hashable
@@ -63,11 +66,11 @@ class Resource:
 
 
 class Removals:
-    """The resources of a measured run, and by what share its iterations are shorter without each of them.
+    """The resources of a measured run, and by what share its iterations shrink without each of them.
 
-    run: simulated; first: its first measured iteration; iteration_s: their mean, at least the schedule's bound.
-    measured: iterations to measure at most, by default those of the run; 0 where every iteration is one of its own, as
-    passing faults have it, so that no other may be measured.
+    run: the simulated run. first: its first measured iteration. iteration_s: their mean, at least the schedule's bound.
+    measured: the most iterations to measure, by default those of the run. 0 means that iterations differ (transient
+    faults), so no others may be measured.
     """
 
     def __init__(self, run: Run, first: int, iteration_s: Seconds, measured: int | None = None) -> None:
@@ -75,7 +78,7 @@ class Removals:
         self.iteration_s = iteration_s
         self.measured = run.iterations - first if measured is None else measured
         self._rows = np.arange(first, run.iterations) % self.schedule.demand.shape[0]
-        # Where all graphs are draws of one kind, their mean is the pace; of single iterations it is that of these.
+        # If all graphs are samples of one kind, their mean is the pace; otherwise use the mean of these iterations.
         self._every = self.schedule if self.measured else self.schedule.of_graphs(self._rows)
         self._saved: dict[tuple[str, Hashable], float] = {}
         self._at_most: dict[tuple[tuple[str, Hashable], bool], float] = {}
@@ -87,7 +90,7 @@ class Removals:
 
     @cached_property
     def link_loads(self) -> FloatArray:
-        """Share of the iteration in which each link is busy at its capacity, float64[links]."""
+        """The share of the iteration in which each link is busy at its capacity, float64[links]."""
         ops, links = self.schedule.columns.crossings
         capacity = np.array(self.schedule.capacity)
         carried = np.bincount(links, weights=self.work[ops], minlength=capacity.size)
@@ -95,7 +98,7 @@ class Removals:
 
     @cached_property
     def kinds(self) -> Mapping[str, Resource]:
-        """By kind, all resources of it that have something to do."""
+        """By kind, all resources of it that have work."""
         columns, schedule = self.schedule.columns, self.schedule
         busy, nothing = self.work > 0, np.zeros(0, np.int64)
         resources = {kind: Resource(kind, None, np.flatnonzero(ops & busy)) for kind, ops in self._by_kind().items()}
@@ -110,7 +113,7 @@ class Removals:
         return {kind: value for kind, value in resources.items() if value.ops.size or value.links}
 
     def _by_kind(self) -> dict[str, BoolArray]:
-        """The ops whose own work is a kind of resource, bool[ops] each."""
+        """The ops whose work belongs to each kind of resource, bool[ops] each."""
         columns = self.schedule.columns
         alone = ~columns.is_flow
         names = np.array([name == COMPUTE_STREAM for name in columns.names])
@@ -132,7 +135,7 @@ class Removals:
 
     @cached_property
     def on_cores(self) -> BoolArray:
-        """bool[ops]: which ops are work on the cores of hosts."""
+        """bool[ops]: whether each op is work on the cores of hosts."""
         kinds = self.schedule.link_kinds
         on = np.array([bool(way) and all(kinds[link] == CPU for link in way) for way in (*self.routes, ())])
         return np.asarray(on[self.schedule.columns.way])
@@ -143,10 +146,10 @@ class Removals:
         return self.schedule.columns.routes
 
     def single(self, whole: Resource, by_server: bool) -> dict[Hashable, tuple[Resource, float]]:
-        """The resources that make up all of a kind, by owner, with the share of the iteration in which each is busy.
+        """The resources of a kind by owner, with the share of the iteration in which each is busy.
 
-        Owners of links are the links' words, of cores too where `by_server`, else workers. The latency of messages and
-        an all-reduce have no owner.
+        Owners of links are the links' names in words (also for cores if `by_server`), otherwise workers. The latency of
+        messages and an all-reduce have no owner.
         """
         columns = self.schedule.columns
         if whole.kind in (LATENCY, ALLREDUCE):
@@ -175,15 +178,15 @@ class Removals:
         return found
 
     def owner_of(self, link: int) -> str:
-        """What a link is part of, in words; its name where no cluster gives it."""
+        """The owner of a link in words; the link's name if the cluster has no owner for it."""
         name = self.schedule.link_names[link]
         found = LinkName.of(name)
         return name if found is None else found.text
 
     def at_most(self, resource: Resource, *, chains: bool = False) -> float:
-        """A share of the iteration by which it is no more shortened without the resource: proven, not simulated.
+        """An upper bound on the reduction of the iteration without the resource. Proven, not simulated.
 
-        chains: also by the longest chain, where that takes less time than simulating.
+        chains: also use the longest chain, if that takes less time than simulating.
         """
         key = resource.kind, resource.owner
         chained = chains and self.run.first_ends.size >= LONG_RUN
@@ -195,7 +198,7 @@ class Removals:
         return self._at_most[key, chained]
 
     def _untouched(self, resource: Resource) -> float:
-        """The largest load of a stream or link that the resource is not a part of, as a share of the iteration."""
+        """The largest load of a stream or link outside the resource, as a share of the iteration."""
         columns = self.schedule.columns
         crossing, links = columns.crossings
         touched = np.zeros(self._loads.size, np.bool_)
@@ -212,18 +215,18 @@ class Removals:
 
     @cached_property
     def _loads(self) -> FloatArray:
-        """Of every stream and every link, its work as a share of the iteration, float64[R]."""
+        """The load of every stream and link as a share of the iteration, float64[R]."""
         return np.asarray(mean_loads(self._every) / self.iteration_s, dtype=np.float64)
 
     def at_most_without(self, resources: Sequence[Resource]) -> float:
-        """As `at_most`, without all of `resources` at once."""
+        """The same as `at_most`, without all of `resources` at once."""
         left = self._every
         for resource in resources:
             left = resource.taken_from(left)
         return 1.0 - least_seconds(left) / self.iteration_s
 
     def saved(self, resource: Resource) -> float:
-        """The share of the iteration by which it is shorter without the resource, simulated; below 0: longer."""
+        """The reduction of the iteration without the resource, simulated; negative if it becomes longer."""
         key = resource.kind, resource.owner
         if key not in self._saved:
             left = self._pace(resource.taken_from(self.schedule)) / self.iteration_s
@@ -231,7 +234,7 @@ class Removals:
         return self._saved[key]
 
     def _pace(self, schedule: Schedule) -> Seconds:
-        """Mean seconds of an iteration of another schedule of the run."""
+        """Mean seconds of an iteration of a variant of the run's schedule."""
         if not self.measured:
             return _mean_s(simulate(schedule, self.run.iterations, endless=True), self.first)
         judge = Steady(schedule, self.measured)

@@ -1,6 +1,6 @@
 """One run, on one screen: scenario -> schedule -> engine -> result.
 
-It includes the GPU memory of every worker of a scenario, and whether that fits.
+The result includes the GPU memory of every worker and whether it fits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from gcnsim.workload import NO_DROPOUT, LayerShape
 
 
 def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> tuple[Memory, ...] | None:
-    """Per worker what its GPU holds; None for methods without a law."""
+    """The GPU memory of each worker; None for methods without a memory law."""
     if isinstance(scenario.method, MiniBatch):
         return batch_memory_of(scenario, counts, shapes)
     norm, payload = scenario.workload.norm == "layer", scenario.cluster.payload
@@ -56,28 +56,28 @@ def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape
 
 
 def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool | None:
-    """Whether every worker's GPU, of `room` bytes, holds its part; None where that is not known."""
+    """Whether every worker fits in a GPU of `room` bytes; None if unknown."""
     if memory is None or room is None:
         return None
     return all(item.fits(capacity) for item, capacity in zip(memory, room, strict=True))
 
 
 def tightest(memory: Sequence[Memory], room: Sequence[Bytes] | None) -> Rank:
-    """The worker nearest the limit of its GPU, the first of equals; without limits the one that holds most."""
+    """The worker nearest to its GPU's limit, the first of equals; without limits the one that needs most."""
     limits = room or [0.0] * len(memory)
     return max(range(len(memory)), key=lambda rank: (memory[rank].total - limits[rank], -rank))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations and
-    what its calibration left unexplained, and wider by what a coarse run may be wrong by. The mean is at least the
-    bound, and so is the low end but for the calibration's own error.
+    """The result of one scenario.
 
-    settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
-    iterations before the measured ones. per_epoch: iterations in which every training node is trained once. memory:
-    what each worker's GPU holds; None of methods without a law for it. law_share: of half the width of that interval,
-    what the laws leave out, over all; of independent errors, whose squares add up.
+    low, high: the 90 % interval of the mean iteration. It covers the spread of its iterations, the calibration's
+    residual error, and the error of a coarse run. The mean is at least the bound; so is the low end, except for the
+    calibration's error. settled: whether the run reached its steady state; if not, `high` extends to the value it was
+    drifting towards. warm_up: iterations before the measured ones. per_epoch: iterations in which every training node
+    is trained once. memory: the GPU memory of each worker; None without a memory law. law_share: the part of the
+    half-width that comes from errors of cost laws (independent errors, whose squares add up).
     """
 
     scenario: Scenario
@@ -96,17 +96,17 @@ class Result:
 
     @cached_property
     def limit(self) -> Limit:
-        """What limits its iterations: found when first asked for, since it takes some simulations more."""
+        """The bottleneck of its iterations, found by further simulations on first use."""
         measured = 0 if is_transient(self.scenario.faults) else self.scenario.run.iterations
         return find_limit(self.run, self.warm_up, self.metrics.iteration_s, measured)
 
     def gain_at_most(self, kinds: Collection[str]) -> float:
-        """The share by which its iterations are no more shortened however fast all resources of `kinds` become."""
+        """An upper bound on the reduction of its iterations with infinitely fast resources of `kinds`."""
         return gain_at_most(self.run, self.warm_up, self.metrics.iteration_s, kinds)
 
     @property
     def fits(self) -> bool | None:
-        """Whether every worker's GPU holds its part; None where that is not known."""
+        """Whether every worker fits in GPU memory; None if unknown."""
         return fits(self.memory, self.machine.capacities)
 
     @property
@@ -125,8 +125,8 @@ def write_schedule(
 ) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts.
 
-    sample: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
-    place of the catalogue's (`gcnsim.uncertainty.propagation`); these graphs do not follow one another.
+    sample: figures of devices and the host by `NAME.FIGURE`, with one value per graph of the counts, in place of the
+    catalogue's (`gcnsim.uncertainty.propagation`). Such graphs are independent samples, not consecutive iterations.
     """
     machine = resolve_machine(scenario.cluster)
     if sample is not None:
@@ -143,7 +143,7 @@ def _topology(scenario: Scenario, machine: Machine) -> Cluster:
 def _new_schedule(
     scenario: Scenario, counts: AccessCounts, accesses: Source, sample: Mapping[str, FloatArray] | None
 ) -> Schedule:
-    """As `write_schedule`."""
+    """The same as `write_schedule`, without the cache."""
     machine = resolve_machine(scenario.cluster)
     measured = refuse_unmeasured(scenario, accesses)
     topology, device = _topology(scenario, machine), machine.device
@@ -152,7 +152,7 @@ def _new_schedule(
         device, host = with_drawn(device, sample), with_drawn(host, sample)
         devices = tuple(with_drawn(item, sample) for item in devices)
     if machine.calibration is not None:
-        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
+        # Hashing a large graph is slow; only a calibration record needs the hash.
         device = for_graph(device, machine.calibration, accesses.graph_hash)
     if machine.calibration is None or machine.platform is not None:
         device, *others = (
@@ -197,13 +197,13 @@ def _new_schedule(
 
 
 def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
-    """What is dropped: of GPUs that nobody said a share of, what the published systems drop."""
+    """The kind of dropout; on GPUs without a given share, that of the published systems."""
     share = spec.dropout if spec.dropout is not None else float(device.kind == "gpu")
     return spec.dropout_order if share else NO_DROPOUT
 
 
 def _written(method: Method, facts: Facts) -> Schedule:
-    """The method's schedule. Raises ScenarioError, naming the class, where that of another package fails."""
+    """The method's schedule. Raises ScenarioError, naming the class, if an external method fails."""
     if type(method).__module__.startswith("gcnsim."):
         return method.schedule(facts)
     where = f"method {method.name!r} of {type(method).__module__}:{type(method).__name__}: its schedule"
@@ -219,7 +219,7 @@ def _written(method: Method, facts: Facts) -> Schedule:
 
 
 def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> None:
-    """Raises ScenarioError for attention where no schedule has it."""
+    """Raise ScenarioError for attention if no schedule supports it."""
     if not any(shape.heads for shape in shapes):
         return
     if not scenario.method.supports_gat:
@@ -232,7 +232,7 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> Non
 
 
 def _refuse_pooling(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
-    """Raises ScenarioError for pooling where no schedule has it."""
+    """Raise ScenarioError for pooling if no schedule supports it."""
     if not any(shape.pooled for shape in shapes):
         return
     place_text = f"workload.sage_aggregator: {scenario.workload.sage_aggregator}"
@@ -257,17 +257,17 @@ def _refuse_summed_before(scenario: Scenario, shapes: tuple[LayerShape, ...]) ->
 
 
 def _less(mean_s: float, spread_s: float) -> float:
-    """The low end of an interval of drawn work: as many times shorter as the spread makes it longer.
+    """The low end of an interval of random work: divided by the factor that the spread multiplies the high end with.
 
-    Lognormal factors can make an iteration many times as long, but never shorter than no time at all.
+    Lognormal factors can lengthen an iteration many times, but never shorten it to zero.
     """
     return mean_s / (1.0 + spread_s / mean_s)
 
 
 def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound: RangeEnd = RangeEnd.LIKELY) -> Result:
-    """Simulate one scenario until it is steady; accesses: of `open_source`, to share slow work between studies.
+    """Simulate one scenario until it is steady. accesses: from `open_source`, to share slow work between studies.
 
-    Raises GcnsimError for a scenario whose files or names cannot be used.
+    Raises GcnsimError for unusable files or names.
     """
     accesses = accesses or open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
@@ -283,7 +283,7 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
     run, noise_s = simulate(schedule, judge.most, judge.enough, endless=True), 0.0
     window = judge.window(run.ends)
     settled, measured = window.settled, schedule
-    # A run that has not settled is still on its way to the pace of the op that falls behind.
+    # A run that has not settled still approaches the pace of the op that falls behind.
     lag = 0.0 if settled else max(window.behind, 0.0)
     passes = is_transient(scenario.faults)
     if passes:
@@ -295,16 +295,16 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
         limits = bounds(measured.of_graphs(graphs))
         measured = measured.of_graphs(np.flatnonzero(often))
     metrics = at_least(measure(run, window.first), limits.lower_s)
-    # Of told faults the graphs vary as they do without them.
+    # With explicit faults, the graphs vary as they do without them.
     draw_spread = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
-    # What a coarse run is wrong by is no chance that others even out.
+    # The error of a coarse run is systematic: it does not average out.
     left_out = machine.law_error(attends=any(shape.heads for shape in model.shapes))
     unsure = float(np.linalg.norm([machine.error, left_out, measured_error(scenario)]))
     chance = float(np.hypot(draw_spread, unsure))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
     many_times = noise_s > 0.0 or spread >= metrics.iteration_s
-    # No run of this work is faster than its bound; what laws leave out, other factors of the jitter or another machine
-    # than the calibrated one would do to the bound too.
+    # No run of this work is faster than its bound. Errors of laws, other jitter or an uncalibrated machine would change
+    # the bound too.
     least = limits.lower_s * max(0.0, 1.0 - unsure)
     return Result(
         scenario=scenario,

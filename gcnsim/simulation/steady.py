@@ -4,12 +4,12 @@ A pipelined run starts empty. While its queues fill it is faster than it will ev
 slower. Saturated runs alternate between a few iteration times for ever. So neither equal iteration times nor a small
 spread shows a steady state.
 
-The state does: how late every op is against the end of its iteration. When the state of an earlier iteration has
-returned, the iterations in between are whole periods of the pipeline. Their mean is its steady pace. An op that falls
-behind by a share x of an iteration per iteration will set the pace in the end. The mean is then wrong by at most x. One
-that gets ahead by y only shows that a queue is still settling (measured: up to 0.6 y in the mean).
+The state does: the lateness of every op relative to the end of its iteration. When the state of an earlier iteration
+has returned, the iterations in between are whole periods of the pipeline. Their mean is its steady pace. An op that
+falls behind by a share x of an iteration per iteration sets the pace eventually. The mean is then wrong by at most x.
+An op that gets ahead by y only shows that a queue is still settling (measured: up to 0.6 y in the mean).
 
-`MeasurementWindow` holds the measured iterations as each worker sees them: what it did at every instant.
+`MeasurementWindow` holds the measured iterations of each worker: its activity at every instant.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gcnsim.schedule import COMPUTE_STREAM, Schedule, resource_loads
 from gcnsim.timeline import PHASE, Intervals, Phase
 
 PAUSE: Final = "pause"
-"""How streams begin whose spans are pauses of their worker."""
+"""The prefix of streams whose spans are pauses of their worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One worker's window. parts: where each instant goes. exposed: its exposed communication, all together.
+    """One worker's window. parts: the instants of each part. exposed: its exposed communication in total.
 
-    paused: picoseconds in which the worker itself was stopped. sampling: in which its sampler is at work.
+    paused: picoseconds in which the worker was stopped. sampling: picoseconds in which its sampler is active.
     """
 
     parts: Breakdown
@@ -70,30 +70,33 @@ class MeasurementWindow:
         self._splits: dict[Rank, Split] = {}
 
     def of_phase(self, *phases: Phase) -> BoolArray:
-        """bool[ops]: which ops are of one of these phases."""
+        """bool[ops]: whether each op belongs to one of these phases."""
         return self.schedule.columns.is_kind(*(kind for kind, phase in PHASE.items() if phase in phases))
 
     def edges(self, rank: Rank) -> tuple[int, int]:
-        """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
+        """Start and end of this worker's window: its end of the iteration before, and its last end."""
         ends = self.run.ends[:, self.schedule.ends[rank]]
         return int(ends[self.first - 1]), int(ends[-1])
 
     def spans(self, chosen: BoolArray | IntArray, rank: Rank) -> Intervals:
-        """Instants of the window in which one of these ops is under way; a mask of all, or their numbers."""
+        """Instants of the window in which one of these ops is active.
+
+        `chosen` is a mask of all ops, or their numbers.
+        """
         start, end = self.edges(rank)
         return Intervals.of(self.run.starts[:, chosen].ravel(), self.run.ends[:, chosen].ravel()).within(start, end)
 
     def own(self, mask: BoolArray, rank: Rank) -> Intervals:
-        """Instants of the window in which one of the ops of `mask` is under way that are the worker's."""
+        """Instants of the window in which one of the worker's ops in `mask` is active."""
         ops = self.schedule.columns.of_worker(rank)
         return self.spans(ops[mask[ops]], rank)
 
     def computing(self, rank: Rank) -> Intervals:
-        """When the worker's GPU computes."""
+        """Instants at which the worker's GPU computes."""
         return self.own(self.is_computing, rank)
 
     def split(self, rank: Rank) -> Split:
-        """The parts of the worker's window, and what runs beneath them."""
+        """The parts of the worker's window, and the work that overlaps them."""
         if rank not in self._splits:
             self._splits[rank] = self._split(rank)
         return self._splits[rank]
@@ -108,13 +111,13 @@ class MeasurementWindow:
         return Split(parts, parts.exposed, paused.length, sampling.length)
 
     def main_queues(self, rank: Rank) -> list[IntArray]:
-        """The ops of the worker's compute stream, in the order in which they run; of each where it has several."""
+        """The ops of the worker's compute streams, in the order in which they run."""
         columns = self.schedule.columns
         streams = columns.streams_called(COMPUTE_STREAM)
         return [columns.queue_of(int(item)) for item in streams[columns.stream_worker[streams] == rank]]
 
     def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
-        """Waits of the compute stream for this worker's own sampler, which are no communication."""
+        """Waits of the compute stream for this worker's sampler, which are not communication."""
         if not self.is_sampling.any():
             return NEVER
         ops, since = self.late(rank)
@@ -122,8 +125,9 @@ class MeasurementWindow:
         return Intervals.of(begins, stops).intersection(sampling)
 
     def late(self, rank: Rank) -> tuple[IntArray, IntArray]:
-        """The ops that the compute stream waited for and began in the window, as places in the run's rows, laid flat;
-        since when it waited."""
+        """The ops that the compute stream waited for and began in the window, as flat indices; and when each wait
+        began.
+        """
         queue = self.main_queues(rank)[0]
         starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
         free = np.concatenate(([0], ends[:-1]))
@@ -133,10 +137,10 @@ class MeasurementWindow:
         return row * self.schedule.columns.size + queue[place], free[late]
 
     def sampled(self, ops: IntArray, since: IntArray, whose: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """When sampling was what ops waited for, from `since` on: starts and ends of sampling on their chains.
+        """When sampling was on the chain that ops waited for, from `since` on: starts and ends.
 
-        A chain leads from an op to the one that ended as it began, and on. ops: places in the run's rows, laid flat.
-        whose: of each op, a number that comes back with what was found for it.
+        A chain leads from an op to the one that ended as it began, and on. ops: flat indices of the run's rows. whose:
+        a number per op that is returned with its result.
         """
         starts, ends, held = self.run.starts.ravel(), self.run.ends.ravel(), self._held
         found: list[tuple[IntArray, IntArray, IntArray]] = [(since[:0], since[:0], whose[:0])]
@@ -151,9 +155,9 @@ class MeasurementWindow:
 
     @cached_property
     def _held(self) -> IntArray:
-        """For each op of each iteration, laid flat, the last to end of those it waited for until it began; -1: none.
+        """For each op of each iteration (flat), the last of its dependencies to end; -1: none.
 
-        Of several that ended at once, that of the latest iteration, then that of the highest number.
+        Ties go to the latest iteration, then to the highest number.
         """
         at, whom, lag = self.schedule.columns.every_wait()
         whom, lag = whom.astype(np.int64, copy=False), lag.astype(np.int64, copy=False)
@@ -171,20 +175,22 @@ class MeasurementWindow:
 
 
 BEHIND = 0.01
-"""The most an op may fall behind, per iteration, in a state that counts as returned: 1 % of an iteration."""
+"""The most an op may fall behind per iteration in a state that counts as returned: 1 % of an iteration."""
 
 AHEAD = 0.04
-"""The most an op may get ahead, per iteration, in a state that counts as returned: 4 % of an iteration."""
+"""The most an op may get ahead per iteration in a state that counts as returned: 4 % of an iteration."""
 
 HEAVY = 0.5
 """Resources with at least this share of the largest load decide how much the iteration time varies between draws."""
 
 SETTLING = 0.6
-"""How much of `ahead` may be in the mean: the most seen in near-critical runs against runs of 400 iterations."""
+"""The share of `ahead` that may affect the mean: the most seen in near-critical runs against runs of 400 iterations."""
 
 WIDEST = 30
-"""Iterations that a run may settle over, however few are asked for: a few graphs in turn, or an alternating pipeline,
-may take several rounds until a state returns."""
+"""Iterations that a run may settle over, however few are requested.
+
+A few graphs in turn, or an alternating pipeline, may take several rounds until a state returns.
+"""
 
 STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
@@ -196,13 +202,13 @@ def quantile_90(count: int) -> float:
 
 
 UNLIKE = 0.015
-"""The most by which the drawn graphs that are measured may differ in their mean load from all that are drawn: 1.5 %."""
+"""The most by which the mean load of the measured graphs may differ from that of all sampled graphs: 1.5 %."""
 
 
 class Window(NamedTuple):
-    """Measured iterations [first, T); behind, ahead: how the worst op moved, in iterations per iteration.
+    """Measured iterations [first, T). behind, ahead: movement of the worst op, in iterations per iteration.
 
-    unlike: how far the mean load of the measured graphs is from that of all, as a share of it.
+    unlike: relative difference between the mean load of the measured graphs and that of all.
     """
 
     first: int
@@ -212,20 +218,20 @@ class Window(NamedTuple):
 
     @property
     def off(self) -> float:
-        """How far the state at the end is from that before `first`, over what is allowed: at most 1 when settled."""
+        """The change of the state since before `first`, over the allowed change: at most 1 if settled."""
         return max(self.behind / BEHIND, self.ahead / AHEAD, self.unlike / UNLIKE)
 
     @property
     def settled(self) -> bool:
-        """Whether the state at the end is that before `first`."""
+        """Whether the state at the end equals that before `first`."""
         return self.behind <= BEHIND and self.ahead <= AHEAD and self.unlike <= UNLIKE
 
 
 class Steady:
-    """The judge of one schedule.
+    """Decides when a run of one schedule is steady.
 
-    measured: most iterations that are measured; least: the fewest (constant schedules repeat exactly, sampled ones are
-    averaged). settling: most iterations that are measured where no state returns over so few: whole rounds of the drawn
+    measured: the most iterations that are measured. least: the fewest (constant schedules repeat exactly, sampled ones
+    are averaged). settling: the most measured iterations if no state returns earlier: whole rounds of the sampled
     graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
     after which a run ends even if it has not settled.
     """
@@ -234,7 +240,7 @@ class Steady:
         self.cycle = schedule.demand.shape[0] if schedule.periodic else 1
         self.measured = measured = -(-measured // self.cycle) * self.cycle
         constant = bool((schedule.demand == schedule.demand[0]).all())
-        # Where work varies by chance, chance may bring a state back: the mean over all iterations is the pace.
+        # If work is random, a state may return by chance: the mean over all iterations is the pace.
         varies = bool((schedule.columns.thread >= 0).any()) and not constant
         self.least = measured if varies else min(measured, 2 if constant else 6)
         if self.cycle > 1:
@@ -261,7 +267,7 @@ class Steady:
     def window(self, ends: IntArray) -> Window:
         """The iterations to measure: in the later half of the run, those whose state returns best.
 
-        More than are asked for only where the state returns over them and over no fewer, or comes nearer by half.
+        More than requested only if the state returns over them and over no fewer, or comes nearer by half.
         """
         window = self._best(ends, self.measured, self.cycle)
         if window.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
@@ -270,7 +276,7 @@ class Steady:
         return wider if wider.settled or wider.off < window.off / 2 else window
 
     def _best(self, ends: IntArray, measured: int, whole: int) -> Window:
-        """Of at most `measured` iterations, a multiple of `whole` of them, those whose state returns best."""
+        """Of at most `measured` iterations, a multiple of `whole`, those whose state returns best."""
         last = int(ends.shape[0]) - 1
         latest = max(0, last - self.least)
         earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
@@ -294,7 +300,7 @@ class Steady:
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), other)
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
-        """How far the worst op fell behind, and got ahead, per iteration from iteration `since` to the last."""
+        """How far the worst op fell behind, and got ahead, per iteration, from iteration `since` to the last."""
         pair = ends[[since, -1]]
         closing = pair[:, self._closing].max(axis=1)
         state = pair[:, : self._ops] - closing[:, None]
@@ -304,8 +310,8 @@ class Steady:
     def spread(self, window: Window, measured: Schedule) -> float:
         """Half-width of the 90 % interval of the mean iteration, as a share of it.
 
-        Two parts: how far the mean of the drawn graphs may be from that of other draws, from the variation of the load
-        they put on the resources that matter; and what the state's not quite returning may hide (`Window`).
+        Two parts: the variation of the mean load between samples of the graphs, and the error from a state that did not
+        return exactly (`Window`).
         """
         if self.cycle > 1:
             return max(window.behind, SETTLING * window.ahead, 0.0)

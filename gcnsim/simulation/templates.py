@@ -1,8 +1,8 @@
-"""Schedules that differ in bandwidth alone are written once.
+"""Build schedules that differ only in bandwidth once.
 
-The bandwidth of the network is the capacity of links, and of nothing else that a schedule holds: a sweep over
-bandwidths writes the first and puts other capacities into it. Only where somebody asks for it (`Templates.used`), since
-what is kept takes memory.
+The bandwidth of the network affects only the capacity of links in a schedule. A sweep over bandwidths builds the first
+schedule and then replaces its capacities. This happens only on request (`Templates.used`), because the stored schedules
+take memory.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from gcnsim.schedule import Schedule
 T = TypeVar("T")
 
 STANDARD: Final = 1.25e9
-"""The bandwidth under which scenarios that differ in it alone are kept, in bytes/s."""
+"""The bandwidth under which scenarios that differ only in it are stored, in bytes/s."""
 
 MOST: Final = 48
-"""Things that are kept: a few for each of the methods that take turns, and for each path that rows may take."""
+"""The most stored objects: a few per method and per path of rows."""
 
 MOST_GPUS: Final = 64
-"""Of more, schedules take too much memory to be kept."""
+"""Schedules of more GPUs take too much memory to be stored."""
 
 
 class Templates:
-    """What was made for a scenario at one bandwidth, for the same scenario at others."""
+    """Objects built for a scenario at one bandwidth, reused for the same scenario at others."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[Any, tuple[object, ...]]] = OrderedDict()
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """A block in which schedules are kept and found here."""
+        """Store and reuse schedules inside this block."""
         global _current
         before, _current = _current, self
         try:
@@ -47,7 +47,7 @@ class Templates:
             _current = before
 
     def get(self, key: Hashable, of: tuple[object, ...], make: Callable[[], T]) -> T:
-        """What `make` gives, made once for each key and the very objects `of`, which are kept with it."""
+        """The result of `make`, computed once per key and per identical objects `of`, which are stored with it."""
         whole = (key, *map(id, of))
         if whole not in self._kept:
             self._kept[whole] = make(), of
@@ -62,7 +62,9 @@ _current: Templates | None = None
 
 
 def shared(what: str, scenario: Scenario, of: tuple[object, ...], make: Callable[[], T], *more: Hashable) -> T:
-    """What `make` gives for the scenario, whatever its bandwidth; what: its name. of: objects that it is made of."""
+    """The result of `make` for the scenario, independent of its bandwidth. what: its name. of: the objects it depends
+    on.
+    """
     if _current is None or not _movable(scenario):
         return make()
     return _current.get((what, at_standard(scenario), *more), of, make)
@@ -74,8 +76,10 @@ def at_standard(scenario: Scenario) -> Scenario:
 
 
 def _movable(scenario: Scenario) -> bool:
-    """Whether the bandwidth is nothing but capacity to the scenario's schedule: of our methods, on GPUs whose kernels
-    do not slow down beside transfers."""
+    """Whether the bandwidth affects only capacities in the scenario's schedule.
+
+    True for built-in methods on GPUs whose kernels do not slow down during transfers.
+    """
     machine = resolve_machine(scenario.cluster)
     ours = type(scenario.method).__module__.startswith("gcnsim.")
     return ours and machine.rate_beside_copies == 1.0 and scenario.cluster.gpus <= MOST_GPUS

@@ -1,9 +1,9 @@
-"""Fidelity of a run: exact or coarse, the error of the latter, and runs too long for the engine's clock.
+"""Fidelity of a run: exact or coarse, the error of a coarse run, and runs too long for the engine's clock.
 
 In a coarse run, links that many routes cross are shared once per grain of time, not at every instant
 (`gcnsim.engine.kernel.coarse`). The grain is a share of the schedule's lower bound, so every iteration has about the
-same number of grains, however long it is. A run that is too long for the clock is refused, with the parts of the
-scenario that make it so.
+same number of grains, however long it is. A run that is too long for the clock is refused, with the fields of the
+scenario that cause it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ GRAIN: Final = 1e-4
 """The grain, as a share of the lower bound of an iteration."""
 
 WRONG: Final = 3.5e-3
-"""What the pace of a coarse run may be wrong by, either way, at this grain: assumed for large clusters, twice the most
-measured on 24 to 96 GPUs where exact runs agree (`studies.coarse_error`, docs/design.md)."""
+"""The relative error of the pace of a coarse run at this grain, in either direction.
+
+Assumed for large clusters: twice the largest error measured on 24 to 96 GPUs against exact runs
+(`studies.coarse_error`, docs/design.md).
+"""
 
 
 def fidelity(scenario: Scenario) -> str:
-    """EXACT or COARSE, as asked for; where it was left open, coarse from `COARSE_FROM` GPUs on."""
+    """EXACT or COARSE as requested; by default coarse from `COARSE_FROM` GPUs on."""
     requested = scenario.run.fidelity
     if requested != AUTO:
         return requested
@@ -41,7 +44,7 @@ def fidelity(scenario: Scenario) -> str:
 def as_closely(schedule: Schedule, scenario: Scenario, lower_s: Seconds) -> Schedule:
     """`schedule` with the grain that `scenario` asks for; lower_s: its lower bound.
 
-    Raises ScenarioError for a coarse run without the compiled engine, which alone has that mode.
+    Raises ScenarioError for a coarse run without the compiled engine, the only one with that mode.
     """
     if fidelity(scenario) == EXACT:
         return schedule
@@ -53,18 +56,18 @@ def as_closely(schedule: Schedule, scenario: Scenario, lower_s: Seconds) -> Sche
 
 
 def wrong_by(schedule: Schedule) -> float:
-    """What the pace of a run of `schedule` may be wrong by for its grain, as a share of it."""
+    """The relative error of the pace of a run of `schedule` that comes from its grain."""
     return WRONG if schedule.grain_s > 0.0 else 0.0
 
 
 CLOCK_S: Final = 2.0**62 / PS_PER_S
-"""Simulated seconds that integer picoseconds can tell, with room to add two of them."""
+"""Simulated seconds that integer picoseconds can represent, with room to add two of them."""
 
 
 def checked_bounds(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> ScheduleBounds:
-    """The bounds of `schedule`, which does not outlast the clock; calm: the same without the scenario's faults.
+    """The bounds of `schedule`, checked against the clock; calm: the same without the scenario's faults.
 
-    Raises ScenarioError where it may, naming what is to blame.
+    Raises ScenarioError with the cause if the run may outlast the clock.
     """
     limits = bounds(schedule)
     longest = limits.upper_s
@@ -83,7 +86,7 @@ def checked_bounds(scenario: Scenario, calm: Schedule, schedule: Schedule, judge
 
 
 def refuse_too_long(schedule: Schedule, path: str) -> None:
-    """Raises ScenarioError where all iterations of `schedule`, as the fault at `path` leaves it, outlast the clock."""
+    """Raise ScenarioError if all iterations of `schedule`, with the fault at `path`, outlast the clock."""
     count = schedule.demand.shape[0]
     if bounds(schedule).upper_s * count > CLOCK_S:
         raise ScenarioError(
@@ -93,7 +96,7 @@ def refuse_too_long(schedule: Schedule, path: str) -> None:
 
 
 def _worst(scenario: Scenario, schedule: Schedule) -> str:
-    """The fault that costs most, by its field: of the busiest link, else of a slow GPU."""
+    """The fault that costs most, by its field: of the busiest link, otherwise of a slow GPU."""
     name = _link(schedule)[0]
     at_link = [fault for fault in scenario.faults if getattr(fault, "link", None) in (name, name.rpartition(".")[0])]
     slow = [fault for fault in scenario.faults if isinstance(fault, SlowGpu)]

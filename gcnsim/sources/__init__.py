@@ -1,4 +1,4 @@
-"""Where a run's accesses come from, one file each: every source describes itself and what it assumes."""
+"""Sources of a run's accesses, one file each; every source describes itself and its assumptions."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The mini-batches of a scenario: their sizes, who trains which nodes, where they are drawn and input rows are kept.
+"""The mini-batches of a scenario: their sizes, training nodes of each worker, sampling device, and place of input rows.
 
-Mini-batches of a real graph are really drawn, one for every worker and iteration. Drawing and input rows lie where the
-scenario says, else where the method usually has them.
+Mini-batches of a real graph are really sampled, one for every worker and iteration. Sampling device and place of input
+rows come from the scenario, otherwise from the method's default.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from gcnsim.workload import LayerShape
 
 
 def sampler_of(scenario: Scenario) -> Placement:
-    """What draws the scenario's mini-batches; where rows lie is None where their size decides.
+    """The device that samples the scenario's mini-batches; the place of rows is None if it depends on their size.
 
-    Raises ScenarioError for threads of a sampler that is the GPU, and for rows where the method has none.
+    Raises ScenarioError for sampler threads if the GPU samples, and for a place of rows that the method does not
+    support.
     """
     method, cluster = batching(scenario), scenario.cluster
     usual = method.scripts if cluster.implementation == RELEASED else method.usual
@@ -59,7 +60,9 @@ def sampler_of(scenario: Scenario) -> Placement:
 
 
 def placement_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> Placement:
-    """The same, with where rows lie: on the GPU where every one holds them beside its largest batch, else UVA."""
+    """The same with the place of rows: on the GPU if every GPU has memory for them and its largest batch, otherwise
+    UVA.
+    """
     placement = sampler_of(scenario)
     if placement.features is not None:
         return placement
@@ -72,7 +75,7 @@ def placement_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerSh
 def batch_memory_of(
     scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...], placement: Placement | None = None
 ) -> tuple[Memory, ...] | None:
-    """Per worker what its GPU holds of mini-batches, with the rows and the graph where they lie on it."""
+    """The GPU memory of each worker for mini-batches, including rows and graph if they are on the GPU."""
     method, norm = batching(scenario), scenario.workload.norm == "layer"
     held = method.memory(counts, shapes, norm=norm, payload=scenario.cluster.payload)
     if held is None or resolve_machine(scenario.cluster).kind != "gpu":
@@ -89,17 +92,17 @@ def batch_memory_of(
 
 
 TRAIN: Final = 0.65
-"""Default share of training nodes (PaGraph's split)."""
+"""The default share of training nodes (PaGraph's split)."""
 
 
 def batching(scenario: Scenario) -> MiniBatch:
-    """The scenario's method, of which it is known that it trains mini-batches."""
+    """The scenario's method, typed as a mini-batch method."""
     assert isinstance(scenario.method, MiniBatch)
     return scenario.method
 
 
 def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[LayerShape]) -> None:
-    """Raises ScenarioError for what no mini-batch schedule models."""
+    """Raise ScenarioError for options that no mini-batch schedule models."""
     cluster = scenario.cluster
     if method.one_server and cluster.servers > 1:
         raise ScenarioError(
@@ -115,7 +118,7 @@ def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[La
 
 
 def plan_of(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> BatchPlan:
-    """How a mini-batch method draws. Raises ScenarioError for what it cannot train or lists of the wrong length."""
+    """How a mini-batch method samples. Raises ScenarioError for an unsupported model or lists of the wrong length."""
     method = batching(scenario)
     refuse_unmodelled(scenario, method, shapes)
     return method.plan(shapes)
@@ -124,9 +127,9 @@ def plan_of(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> BatchPlan:
 def cached_rows(
     method: MiniBatch, memory: Bytes, plan: BatchPlan, levels: Sequence[float], entries: Sequence[float], stored: int
 ) -> int:
-    """Rows that one GPU's cache holds: as asked, or what its `memory` leaves (PaGraph).
+    """Rows in one GPU's cache: as requested, or as many as `memory` leaves (PaGraph).
 
-    levels, entries: of the largest mini-batch. stored: rows it could hold at most.
+    levels, entries: of the largest mini-batch. stored: the most rows it can cache.
     """
     if not method.cache.auto:
         return capacity(method.cache, stored, plan.width)
@@ -135,7 +138,7 @@ def cached_rows(
 
 
 def only_batches(batches: BatchCounts, nodes: int, entries: int) -> AccessCounts:
-    """The counts of a system that exchanges nothing by layer: equal parts, no boundary, its mini-batches."""
+    """The counts of a system without exchange per layer: equal parts, no boundary, its mini-batches."""
     workers = int(batches.cached.size)
     none = np.zeros((1, workers, workers), np.int64)
 
@@ -156,13 +159,15 @@ def only_batches(batches: BatchCounts, nodes: int, entries: int) -> AccessCounts
 
 
 MOST_DRAWN: Final = 30
-"""Iterations that are drawn at most: counts of mini-batches hardly vary."""
+"""The most iterations that are sampled; counts of mini-batches hardly vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchGraph:
-    """A graph with its training nodes, int64. owner: finds who owns each node, int32[N]. dealt: deals training nodes,
-    in this order, to so many parts that hold so many hops. Both are slow, and asked for only where they are needed.
+    """A graph with its training nodes, int64.
+
+    owner: computes the owner of each node, int32[N]. dealt: distributes training nodes in this order over parts that
+    contain a number of hops. Both are slow and called only if needed.
     """
 
     graph: Graph
@@ -172,7 +177,7 @@ class BatchGraph:
 
 
 def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int) -> IntArray:
-    """The nodes that train: of a mask, or a share of all at random; at least one, int64, ascending."""
+    """The training nodes: from a mask, or a random share of all; at least one, int64, ascending."""
     if mask is not None and mask.any():
         return np.flatnonzero(mask)
     count = max(1, round(share * graph.nodes))
@@ -180,7 +185,7 @@ def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int
 
 
 def drawn_batches(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> BatchCounts:
-    """Counts of the scenario's mini-batches, in as many iterations as it records, at most MOST_DRAWN."""
+    """Counts of the scenario's mini-batches for the recorded iterations, at most MOST_DRAWN."""
     graph, method, workers = source.graph, batching(scenario), scenario.cluster.gpus
     pools, stores = _pools(source, scenario, plan)
     draws = _draws(graph, scenario, plan, pools)
@@ -197,7 +202,7 @@ def drawn_batches(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> Ba
 
 
 def _pools(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
-    """Training nodes of every worker, and, for PaGraph, the nodes that its part holds."""
+    """Training nodes of every worker, and for PaGraph the nodes that its part contains."""
     trains, workers, seed = batching(scenario).trains, scenario.cluster.gpus, scenario.run.seed
     if trains == "dealt":
         parts = source.dealt(training_order(source.training, seed), workers, len(plan.shapes))
@@ -208,7 +213,7 @@ def _pools(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> tuple[lis
 
 
 def _draws(graph: Graph, scenario: Scenario, plan: BatchPlan, pools: list[IntArray]) -> BatchDraws:
-    """Mini-batches of training nodes, or of nodes on random walks, or of a few clusters."""
+    """Mini-batches of training nodes, of nodes on random walks, or of a few clusters."""
     method, layers, workers, seed = batching(scenario), len(plan.shapes), scenario.cluster.gpus, scenario.run.seed
     if not isinstance(method, SubgraphBatches):
         assert isinstance(method, NeighbourBatches)
@@ -223,7 +228,7 @@ def _cache(scenario: Scenario, plan: BatchPlan, batches: list[Batch], stored: in
     largest = max(batches, key=lambda batch: batch.levels[0].size)
     machine = resolve_machine(scenario.cluster)
     if machine.kind == "cpu" and batching(scenario).cache.auto:
-        # Device and host share one memory, so all rows of a part are kept.
+        # Device and host share one memory, so all rows of a part are cached.
         return stored
     memory = machine.device.memory.value
     levels = [level.size for level in largest.levels]

@@ -1,8 +1,8 @@
-"""Mini-batches of a dataset known by its sizes: expected counts from a law of degrees, at each end of what is assumed.
+"""Mini-batches of a dataset known by its sizes: expected counts from a law of degrees, at each end of the assumptions.
 
-The mean degree is published; how widely degrees are spread is assumed, but where something published tells it. The
-wider, the more often batches ask for the same nodes, and the more a cache of high degrees answers: so that end is the
-fast one. PaGraph's partition is taken to be no better than a random one, since nothing says how good it is.
+The mean degree is published. The spread of degrees is assumed unless a publication determines it. A wider spread makes
+batches request the same nodes more often, and a cache of high-degree nodes answers more, so the wide end is the fast
+one. PaGraph's partition is assumed to be random, because its quality is unpublished.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ from gcnsim.sources.source import RangeEnd
 from gcnsim.workload import DatasetFacts
 
 SPREADS: Final = (1.85, 1.4, 0.95)
-"""Standard deviation of the log of degrees where nothing published tells it: fast, likely and slow end. Nine of ten of
-further graphs, by the nine whose is known (studies/batch_hits.py)."""
+"""Standard deviation of the log of degrees if unpublished: fast, likely and slow end.
+
+The range covers nine of ten further graphs, given the nine known ones (studies/batch_hits.py).
+"""
 
 KNOWN: Final = 0.1
-"""What a spread that something published tells is off by: with such a one hits were off by up to 2.4 points."""
+"""The error of a published spread; with such a spread, hit rates were off by up to 2.4 points."""
 
 WITHIN: Final = (0.25, 0.5, 0.8)
-"""Share of a node's entries that stay in its cluster of ClusterGCN: fewer are faster. Assumed."""
+"""The share of a node's entries inside its ClusterGCN cluster; fewer are faster. Assumed."""
 
 WALK: Final = 2
 """Steps of a random walk."""
@@ -51,7 +53,10 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
 
 
 def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) -> DegreeLaw:
-    """The law at one end of the assumed range. directed: of the graph as distributed, where that has a direction."""
+    """The law of degrees at one end of the assumed range.
+
+    directed: whether the distributed graph has directed edges.
+    """
     one_way = directed and facts.directed > 0
     entries = facts.directed if one_way else facts.entries
     law = lognormal_law(float(facts.nodes), entries / facts.nodes, degree_spreads(facts)[bound.value])
@@ -61,12 +66,12 @@ def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) 
 def expected_batches(
     facts: DatasetFacts, scenario: Scenario, plan: BatchPlan, bound: RangeEnd, crossing: float
 ) -> BatchCounts:
-    """Expected counts of the scenario's mini-batches, one iteration that stands for all.
+    """Expected counts of the scenario's mini-batches, one iteration that represents all.
 
     crossing: share of the entries that lead from a worker's part to others.
     """
     method, workers = batching(scenario), scenario.cluster.gpus
-    # Sub-graphs are of the graph made symmetric, as their systems' codes have it; on cores all are, as the runtime's.
+    # Subgraphs come from the symmetric graph, as in their systems' code; on cores all batches do, as in the runtime.
     on_gpus = resolve_machine(scenario.cluster).kind == "gpu"
     law = degree_law(facts, bound, directed=on_gpus and isinstance(method, NeighbourBatches))
     share = scenario.workload.train_fraction or facts.train
@@ -88,7 +93,7 @@ def expected_batches(
 def _drawn(
     method: MiniBatch, law: DegreeLaw, groups: Groups, plan: BatchPlan, training: float, bound: RangeEnd
 ) -> Expected:
-    """What one mini-batch of a worker with `training` training nodes is expected to hold."""
+    """The expected contents of one mini-batch of a worker with `training` training nodes."""
     if isinstance(method, SubgraphBatches):
         if method.nodes_of == "walks":
             return _walks(law, method.subgraph, plan)
@@ -103,7 +108,7 @@ def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: BatchPlan, batch: floa
     if plan.sizes:
         expected = expected_layers(law, min(1.0, batch / law.nodes), plan.sizes)
         if groups.size.size > 1:
-            # Layers are drawn among all neighbours: what leaves the part is spread as the entries are.
+            # Layers are sampled from all neighbours, so remote nodes have the same share as remote entries.
             parts = tuple(np.repeat(chance, groups.size.size, axis=0) for chance in expected.chance)
             expected = Expected(parts, expected.entries, expected.looked)
     else:
@@ -113,16 +118,16 @@ def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: BatchPlan, batch: floa
 
 
 def _walks(law: DegreeLaw, subgraph: float, plan: BatchPlan) -> Expected:
-    """A sub-graph of the nodes on random walks: roots anywhere, then nodes in proportion to their degree."""
+    """A subgraph of the nodes on random walks: random roots, then nodes in proportion to their degree."""
     roots = subgraph * law.nodes / (WALK + 1)
     ending = law.nodes * law.mean
     chance = 1.0 - (1.0 - roots / law.nodes) * np.exp(-WALK * roots * law.degree / ending)
-    # A walk's own steps, both ways, besides what lies between nodes that happen to be there.
+    # The walk's steps in both directions, in addition to entries between visited nodes.
     return _subgraph(law, plan, chance, 2.0 * WALK * roots)
 
 
 def _clusters(law: DegreeLaw, subgraph: float, plan: BatchPlan, bound: RangeEnd) -> Expected:
-    """A sub-graph of a few clusters: a share of every class of nodes."""
+    """A subgraph of a few clusters: a share of every degree class."""
     chance = np.full(law.degree.size, subgraph)
     inside = float(law.nodes * (law.share * chance * law.degree).sum())
     return _subgraph(law, plan, chance, WITHIN[bound.value] * inside)
@@ -136,13 +141,15 @@ def _subgraph(law: DegreeLaw, plan: BatchPlan, chance: FloatArray, more: float) 
 
 
 def _held(law: DegreeLaw, plan: BatchPlan, training: float) -> FloatArray:
-    """Chance of a node of each class to be in a worker's part: within reach of its training nodes, float64[1, K]."""
+    """The probability that a node of each class is in a worker's part (reachable from its training nodes), float64[1,
+    K].
+    """
     targets = np.array([min(1.0, training / law.nodes)])
     return expected_neighbours(law, targets, (1.0,) * len(plan.shapes)).chance[0]
 
 
 def _hits(law: DegreeLaw, held: FloatArray, wanted: FloatArray, rows: int) -> float:
-    """Expected input rows in a cache of `rows` rows, the highest degrees of a part first."""
+    """Expected input rows in a cache of `rows` rows, which holds the highest degrees of a part."""
     nodes = law.nodes * law.share * held
     above = np.cumsum(nodes[::-1])[::-1] - nodes
     cached = np.clip((rows - above) / np.maximum(nodes, 1e-12), 0.0, 1.0)
@@ -152,7 +159,7 @@ def _hits(law: DegreeLaw, held: FloatArray, wanted: FloatArray, rows: int) -> fl
 def _counts(
     scenario: Scenario,
     levels: list[float],
-    found: Expected,
+    expected: Expected,
     inputs: FloatArray,
     own: bool,
     hits: float,
@@ -174,8 +181,8 @@ def _counts(
     answered[0][np.diag_indices(workers)] = hits
     return BatchCounts(
         levels=_whole(alike * np.array(levels)),
-        entries=_whole(alike * np.array(found.entries)),
-        looked=_whole(np.full((1, workers), found.looked)),
+        entries=_whole(alike * np.array(expected.entries)),
+        looked=_whole(np.full((1, workers), expected.looked)),
         wanted=_whole(wanted),
         hits=np.minimum(_whole(answered), _whole(wanted)),
         cached=_whole(np.full(workers, float(rows))),

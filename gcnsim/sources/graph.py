@@ -1,4 +1,4 @@
-"""Source of a real graph: partitioned and sampled as the runtime would, then replayed."""
+"""Source for a real graph: partitioned and sampled like the runtime does, then replayed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_samplin
 
 
 class GraphSource(Source):
-    """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
+    """A graph, or its file; partitions, prepared samplers, traces and counts are computed once each."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class GraphSource(Source):
         ids: str = IDS[0],
         ends: tuple[str, str] | None = None,
     ) -> None:
-        """training: of the graph only the nodes that train; ids, ends: of an edge list, as `load_graph` takes them.
+        """training: keep only the subgraph of training nodes. ids, ends: for edge lists, as in `load_graph`.
 
         Raises ScenarioError without a training split.
         """
@@ -78,7 +78,7 @@ class GraphSource(Source):
 
     @property
     def graph(self) -> Graph:
-        """The graph that is cut: all of it, or its training nodes."""
+        """The partitioned graph: all of it, or its training nodes."""
         return self._graph
 
     @property
@@ -87,7 +87,7 @@ class GraphSource(Source):
         return self.graph.name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """The graph, how it was cleaned and cut, and how much of it is boundary."""
+        """Describe the graph, its cleaning and partition, and the share of boundary nodes."""
         graph = self.graph
         cut, parts = self.partition(scenario)
         boundary = sum(part.boundary_nodes for part in parts)
@@ -103,7 +103,7 @@ class GraphSource(Source):
         }
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
-        """What is odd about the graph, and about its partitions."""
+        """Warnings about the graph and its partitions."""
         yield from graph_warnings(self.graph)
         cut = (item for item in scenarios if not item.method.mini_batches)
         for one in {item.cluster.gpus: item for item in cut}.values():
@@ -120,24 +120,24 @@ class GraphSource(Source):
         yield from fewer_drawn(scenarios, nodes=True)
 
     def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """Who trains, where neither the graph nor a scenario says."""
+        """The assumption about training nodes, if neither graph nor scenario gives them."""
         if not self.splits and all(scenario.workload.train_fraction is None for scenario in scenarios):
             yield Assumed("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
 
     @cached_property
     def graph_hash(self) -> str | None:
-        """Of the graph's content."""
+        """The hash of the graph's content."""
         return self.graph.content_hash()
 
     def cut_for(self, scenarios: Sequence[Scenario]) -> None:
-        """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
+        """Partition the graph for these scenarios in parallel, so that their counts are ready sooner."""
         wanted = {self._cut_of(scenario): scenario for scenario in scenarios if scenario.partition.file is None}
         missing = [value for key, value in wanted.items() if key not in self._parts]
         for item, found in zip(missing, parallel_map(self._cut, missing, self.processes), strict=True):
             self._parts[self._cut_of(item)] = found, split(self.graph, found)
 
     def _cut_of(self, scenario: Scenario) -> Hashable:
-        """What decides how the graph is cut for the scenario: equal for equal partitions."""
+        """The key of a scenario's partition: equal for equal partitions."""
         spec = scenario.partition
         trains = (scenario.workload.train_fraction, scenario.run.seed) if spec.balance == TRAINING_NODES else None
         return spec, scenario.cluster.gpus, trains
@@ -165,7 +165,7 @@ class GraphSource(Source):
         return mask
 
     def _training_nodes(self, scenario: Scenario) -> IntArray:
-        """The nodes that train in the scenario's mini-batches, int64, ascending."""
+        """The training nodes of the scenario's mini-batches, int64, ascending."""
         share = scenario.workload.train_fraction
         mask = None if share is not None else self._trains
         return training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
@@ -177,7 +177,7 @@ class GraphSource(Source):
         return training_shares(scenario, self._training_nodes(scenario), self.partition(scenario)[0].owner)
 
     def partition(self, scenario: Scenario) -> tuple[Partitioning, tuple[Part, ...]]:
-        """The scenario's partition of the graph, cut or read from its file."""
+        """The scenario's partition of the graph, computed or read from its file."""
         spec, gpus = scenario.partition, scenario.cluster.gpus
         key = self._cut_of(scenario)
         if key not in self._parts:
@@ -197,8 +197,10 @@ class GraphSource(Source):
         return self.partition(scenario)[0].owner_hash
 
     def trace(self, scenario: Scenario) -> AccessTrace:
-        """The access trace of the scenario's sampler and rate; of fewer graphs than were drawn before, the first of
-        them."""
+        """The access trace of the scenario's sampler and rate.
+
+        If more graphs were sampled before, the first of them.
+        """
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)
         place = self._cut_of(scenario)
@@ -231,7 +233,7 @@ class GraphSource(Source):
         return self._prepared[rule]
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts of the recorded trace with the scenario's cache filled once."""
+        """Counts of the recorded trace with the scenario's cache."""
         if scenario.method.mini_batches:
             return self._batched(scenario)
         method, run = scenario.method, scenario.run
@@ -244,7 +246,7 @@ class GraphSource(Source):
         return self._counts[key]
 
     def _batched(self, scenario: Scenario) -> AccessCounts:
-        """Counts of really drawn mini-batches."""
+        """Counts of sampled mini-batches."""
         cluster, workload = scenario.cluster, scenario.workload
         key = (scenario.method, cluster.gpus, cluster.gpus_per_server, cluster.device, workload, scenario.partition)
         if (key, scenario.run) not in self._counts:
@@ -256,14 +258,14 @@ class GraphSource(Source):
         return self._counts[key, scenario.run]
 
     def _dealt(self, training: IntArray, parts: int, hops: int) -> TrainingParts:
-        """Training nodes dealt out as PaGraph does, once for every order of them."""
+        """Training nodes distributed as in PaGraph, once per order of them."""
         key = (training.tobytes(), parts, hops)
         if key not in self._training_parts:
             self._training_parts[key] = training_parts(self.graph, training, parts, hops)
         return self._training_parts[key]
 
     def _trained(self, whole: Graph) -> Graph:
-        """The sub-graph of the nodes that train."""
+        """The subgraph of the training nodes."""
         mask = self._training_mask
         if mask is None:
             raise ScenarioError(
@@ -273,17 +275,17 @@ class GraphSource(Source):
 
     @property
     def splits(self) -> bool:
-        """Whether the graph says who trains."""
+        """Whether the graph has a training split."""
         return self._training_mask is not None
 
     @property
     def _trains(self) -> BoolArray | None:
-        """Which nodes of the graph that is trained on train: of a training sub-graph all."""
+        """Which nodes of the trained graph are training nodes; all of them in a training subgraph."""
         return self._training_mask if self.graph is self._whole else np.ones(self.graph.nodes, np.bool_)
 
     @cached_property
     def _training_mask(self) -> BoolArray | None:
-        """Who trains, where the graph's file says."""
+        """The training mask in the graph's file."""
         if self._path is None:
             return None
         masks = read_nodes(self._path, self._whole.nodes, features=False, labels=False).masks

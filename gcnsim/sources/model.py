@@ -1,4 +1,4 @@
-"""Which model a scenario trains: its own widths, else those of the dataset, else the file's, else stated defaults."""
+"""The model of a scenario: its widths, otherwise those of the dataset, the file, or stated defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODEL, LAYERS, HIDDEN = "gcn", 4, 256
 """The model for a graph file: the one PSC-GCN trains on its default dataset."""
 
 ATTENDS = "gat"
-"""The model whose sums have heads of attention."""
+"""The model with attention heads."""
 
 FEATURES, CLASSES = 128, 16
 """Widths assumed for a graph file that declares none."""
@@ -39,7 +39,7 @@ class Model:
 
 
 def _unlike(shapes: tuple[LayerShape, ...]) -> str:
-    """What some layers do not do, in words; empty where all sum neighbours."""
+    """The unusual layers in words (dense or attention); empty if all layers aggregate neighbours."""
     dense = sum(not shape.gathers for shape in shapes[1:])
     first = "" if shapes[0].gathers else ", input aggregated before training"
     first += ", input rows fetched once" if shapes[0].keeps else ""
@@ -48,7 +48,7 @@ def _unlike(shapes: tuple[LayerShape, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a workload's source says of the model trained on it; None: it does not say."""
+    """The model that a workload's source declares; None for undeclared values."""
 
     model: str | None = None
     layers: int | None = None
@@ -58,8 +58,10 @@ class Declared:
 
 
 def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
-    """The model of `spec` on a source that declares `declared`. Raises ScenarioError for heads, or inputs
-    that stay, of a model without attention."""
+    """The model of `spec` on a source that declares `declared`.
+
+    Raises ScenarioError for attention heads in a model without attention, and for static inputs in such a model.
+    """
     widths = {"features": spec.features or declared.features, "classes": spec.classes or declared.classes}
     model = spec.model or declared.model or MODEL
     if spec.heads != 1 and model != ATTENDS:

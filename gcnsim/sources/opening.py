@@ -1,7 +1,7 @@
-"""Opens the source of a run's accesses: a graph, a recorded trace, a profile, or published statistics.
+"""Open the source of a run's accesses: a graph, a recorded trace, a profile, or published statistics.
 
-Every slow input is made once and kept: what-if asks the same partition for many rates, caches and machines. A graph of
-which only sizes are known is answered by its outline.
+Every slow input is computed once and cached: what-if uses the same partition for many rates, caches and machines. A
+graph with only known sizes uses a generated outline.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gcnsim.workload import DatasetFacts, dataset
 
 
 def open_source(scenario: Scenario, graph: Graph | None = None, processes: int = 1) -> Source:
-    """The source of the scenario's accesses; graph: the graph it names, if already loaded;
-    processes: how many may record its traces.
+    """The source of the scenario's accesses. graph: the graph it names, if already loaded. processes: for recording
+    traces.
 
-    Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
+    Raises FileError or GraphError for an unusable graph, ScenarioError for an unknown dataset.
     """
     workload = scenario.workload
     _refuse_idle_fields(scenario)
@@ -58,7 +58,7 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
 
 
 def _refuse_idle_fields(scenario: Scenario) -> None:
-    """A field that would not change the answer is refused, not ignored."""
+    """Refuse a field that would not change the answer."""
     workload = scenario.workload
     sizes = None if workload.nodes is None else f"a graph of {workload.nodes} nodes"
     source = workload.graph or workload.trace or workload.profile
@@ -90,7 +90,7 @@ class SizesSource(SurrogateSource):
     """A graph known only by its numbers of nodes and edges."""
 
     def __init__(self, spec: WorkloadSpec, gpus: int) -> None:
-        """gpus: workers asked for. Raises ScenarioError for more of them than nodes."""
+        """gpus: the requested workers. Raises ScenarioError for more workers than nodes."""
         assert spec.nodes is not None
         assert spec.edges is not None
         if gpus > spec.nodes:
@@ -109,12 +109,12 @@ class SizesSource(SurrogateSource):
             train=TRAIN,
         )
         super().__init__(facts)
-        # What the scenario leaves open is assumed, not the data's own.
+        # Values that the scenario leaves open are assumptions, not data.
         self.declared = self.published.declared = Declared()
 
 
 def short(count: int) -> str:
-    """A count in few characters: at most three digits and its thousands.
+    """Format a count with at most three digits and a suffix.
 
     >>> short(950), short(2_500_000), short(117_185_083)
     ('950', '2.5M', '117M')

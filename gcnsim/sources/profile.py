@@ -1,4 +1,4 @@
-"""Source of a stored boundary profile: one's own graph at one number of parts, without the graph."""
+"""Source for a stored boundary profile: a user's graph at one number of parts, without the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gcnsim.workload import dataset, datasets
 class ProfileSource(Source):
     """A profile file (`gcnsim trace profile`): any rate of the samplers uniform and vr, with all norms 1.
 
-    The widths are those of the dataset that a surrogate stands in for; a graph's are not in its profile.
+    The widths come from the dataset that a surrogate replaces; a graph's profile has no widths.
     """
 
     def __init__(self, path: str) -> None:
@@ -38,16 +38,16 @@ class ProfileSource(Source):
 
     @property
     def graph_hash(self) -> str | None:
-        """Of the graph that was cut; None of a surrogate's profile."""
+        """The hash of the partitioned graph; None for a surrogate's profile."""
         return self._hash
 
     @property
     def name(self) -> str:
-        """The name of what was cut."""
+        """The name of the partitioned graph."""
         return self.stored.origin.name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """What was cut, and how."""
+        """Describe the partitioned graph and its partition."""
         stored, origin = self.stored, self.stored.origin
         of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
         return {
@@ -60,11 +60,11 @@ class ProfileSource(Source):
         }
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
-        """Where fewer graphs are drawn than there are iterations."""
+        """Warn if fewer graphs are sampled than there are iterations."""
         yield from fewer_drawn(scenarios)
 
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """The cross edges of a boundary node, where its origin leaves them open."""
+        """The assumption about cross edges per boundary node, if the profile's origin leaves it open."""
         if len(self.assumption_bounds) > 1:
             ends = [self.profile(bound).cross_edges_mean for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
             low, likely, high = (f"{mean:.3g}" for mean in ends)
@@ -72,14 +72,14 @@ class ProfileSource(Source):
             yield Assumed("cross_edges", likely, low, high, basis, True)
 
     def profile(self, bound: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:
-        """The profile at one end of what its origin leaves open: the cross edges per boundary node."""
+        """The profile at one end of the assumption about cross edges per boundary node."""
         low, high = self.stored.origin.cross_range
         return with_cross_edges(self.stored, (low, 1.0, high)[bound.value])
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `bound`, or their means where it draws nodes.
+        """Counts sampled from the profile at `bound`, or means for node sampling.
 
-        Raises ScenarioError for another number of GPUs than it has parts, and for mini-batches.
+        Raises ScenarioError if the number of GPUs differs from its parts, and for mini-batches.
         """
         if scenario.cluster.gpus != self.stored.parts:
             raise ScenarioError(
@@ -100,7 +100,7 @@ class ProfileSource(Source):
 
 def cross_end(scenario: Scenario, bound: RangeEnd) -> RangeEnd:
     """The end of the cross edges per boundary node that belongs to the `bound` of the iteration time."""
-    # Where only entries that cross are dropped, the fewer cross the slower.
+    # If only crossing entries are dropped, fewer of them make the iteration slower.
     turned = (
         {RangeEnd.LOW: RangeEnd.HIGH, RangeEnd.HIGH: RangeEnd.LOW} if scenario.method.sampling().rule == NODES else {}
     )
@@ -108,7 +108,7 @@ def cross_end(scenario: Scenario, bound: RangeEnd) -> RangeEnd:
 
 
 def drawn_counts(profile: StoredProfile, scenario: Scenario, features: int) -> AccessCounts:
-    """Counts drawn from `profile` for the scenario's sampler, rate, cache and seed; means where nodes are drawn."""
+    """Counts sampled from `profile` for the scenario's sampler, rate, cache and seed; means for node sampling."""
     method, run = scenario.method, scenario.run
     sampler, rate = method.sampling().drawn_by
     if sampler == NODES:

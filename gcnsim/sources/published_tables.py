@@ -1,11 +1,15 @@
-"""The partitions behind published tables: boundary counts as printed, unevenness and cross edges by published facts.
+"""The partitions behind published tables: boundary counts as printed; imbalance and cross edges from published facts.
 
 A table's runs used METIS partitions that are not available. Printed values are used unchanged:
-- mean boundary nodes at the published numbers of parts, a law through them in between; beyond them, or where none is
-  published, those of the surrogate's profile (gcnsim/data/profiles), or of the outline;
-- unevenness: of the ten parts of Reddit's training nodes the largest boundary is 1.68 times the mean (BNS-GCN, Table
-  1: 86,000 of 51,200). One part is even, so parts^0.225 in between; assumed of every dataset, of stored entries too;
-- cross edges of a boundary node: the range that volumes of edge sampling leave (docs/surrogates.md).
+
+- mean boundary nodes at the published numbers of parts, with a fitted law in between. Beyond them, or without published
+counts, the counts come from the surrogate's profile (gcnsim/data/profiles) or the outline;
+
+- imbalance: of ten parts of Reddit's training nodes, the largest boundary is 1.68 times the mean (BNS-GCN, Table 1:
+86,000 against 51,200). One part is balanced, so it is parts^0.225 in between. This is assumed for every dataset, also
+for stored entries;
+
+- cross edges per boundary node: the range that fits the volumes of edge sampling (docs/surrogates.md).
 """
 
 from __future__ import annotations
@@ -37,9 +41,9 @@ LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
 
 
 class TableSource(StatisticsSource):
-    """A dataset cut as in a published table. at_random: its parts are alike, and only like ends fall together.
+    """A dataset partitioned as in a published table. at_random: its parts are statistically equal.
 
-    parts: how many there are where `workers` stand for more than themselves.
+    parts: the number of parts if `workers` represent more than themselves.
     """
 
     def __init__(self, facts: DatasetFacts, workers: int, *, at_random: bool = False, parts: int | None = None) -> None:
@@ -51,13 +55,13 @@ class TableSource(StatisticsSource):
         self.printed = facts.boundary
 
     def remote(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """Where workers stand for more: as much comes from other servers as among all of them."""
+        """If workers represent more parts: other servers own the same share as among all of them."""
         cluster = scenario.cluster
         away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
         return super().remote(scenario, bound) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
 
     def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """Of a dataset that is outlined, and of more parts than any table has, the boundary over the likely one."""
+        """For an outlined dataset and for more parts than any table, the ratio of the boundary to the likely one."""
         if self.at_random or self.parts == 1:
             return 1.0
         facts = outline_named(self.facts.name)
@@ -89,10 +93,10 @@ class TableSource(StatisticsSource):
 
 
 class PublishedTables(StatisticsSource):
-    """The accesses of a scenario that asks for its table's partitions (`partition.statistics: published`).
+    """The accesses of a scenario that requests its table's partitions (`partition.statistics: published`).
 
-    Those of any number of workers; parts at random under the methods whose tables have them. parts: as many as the
-    workers stand for (`partition.parts`), None for themselves.
+    Any number of workers; random parts for methods whose tables use them. parts: the number of parts that the workers
+    represent (`partition.parts`), None for themselves.
     """
 
     def __init__(self, facts: DatasetFacts, parts: int | None) -> None:
@@ -102,7 +106,7 @@ class PublishedTables(StatisticsSource):
         self._tables: dict[tuple[int, bool], TableSource] = {}
 
     def table(self, scenario: Scenario) -> TableSource:
-        """The partitions that the scenario's method is asked on. Raises ScenarioError where none are known."""
+        """The partitions for the scenario's method. Raises ScenarioError if none are known."""
         gpus, at_random = scenario.cluster.gpus, scenario.method.random_partition
         if self.parts is not None and self.parts < gpus:
             raise ScenarioError(f"partition.parts: {self.parts} is not allowed; at least cluster.gpus, {gpus}")
@@ -121,30 +125,30 @@ class PublishedTables(StatisticsSource):
         return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
 
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """What stands in for what the tables do not say."""
+        """The assumptions that replace data missing from the tables."""
         facts = None if self.facts.boundary else outline_of(self.facts)
         if scenario.cluster.gpus > 1 and facts is not None and not self._unpublished(scenario):
             yield boundary_ratio(facts, self.parts or scenario.cluster.gpus)
         yield from StatisticsSource.assumptions(self, scenario, scenarios)
 
     def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
-        # Of an outline the ratio says it.
+        # For an outline, the ratio is stated.
         if outline_of(self.facts) is None and not self._unpublished(scenario):
             yield from super()._of_growth(scenario)
 
     def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """As its partitions have it."""
+        """The ratio of the boundary to the likely one, from its partitions."""
         return self.table(scenario).boundary_by(scenario, bound)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
-        """On what the share of crossing entries rests, and the unevenness of the parts."""
+        """The basis of the share of crossing entries and of the imbalance."""
         return (
             "from the range of cross edges of a boundary node: docs/surrogates.md",
             "of the largest part over the mean part, as Reddit's ten training parts (BNS-GCN, Table 1)",
         )
 
     def cut(self, scenario: Scenario) -> tuple[float, float, str]:
-        """Mean inner and boundary nodes of a part, and where they come from."""
+        """Mean inner and boundary nodes of a part, and their source."""
         if self._unpublished(scenario):
             return super().cut(scenario)
         inner, boundary, _ = self.table(scenario).cut(scenario)
@@ -154,7 +158,7 @@ class PublishedTables(StatisticsSource):
         return inner, boundary, f"of {self.parts or scenario.cluster.gpus} parts {known}"
 
     def _unpublished(self, scenario: Scenario) -> bool:
-        """Mini-batches of a dataset whose boundary is not published."""
+        """Whether a scenario trains mini-batches of a dataset without a published boundary."""
         return scenario.method.mini_batches and not self.facts.boundary
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
@@ -168,18 +172,18 @@ class PublishedTables(StatisticsSource):
         return self.table(scenario).imbalances(scenario, figure)
 
     def profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
-        """The boundary profile at one corner of the assumptions."""
+        """The boundary profile at one end of the assumptions."""
         return self.table(scenario).profile(scenario, bound)
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
+        """Counts sampled from the profile at `bound`, or means for node sampling."""
         if self._unpublished(scenario):
             return super().counts(scenario, features, bound)
         return self.table(scenario).counts(scenario, features, bound)
 
 
 def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableSource:
-    """Parts that are alike, with so many boundary nodes each: nodes dealt without looking at edges."""
+    """Statistically equal parts with this many boundary nodes each: nodes assigned without regard to edges."""
     row = BoundaryRow(workers, facts.nodes / workers, boundary)
     return TableSource(replace(facts, boundary=(row,)), workers, at_random=True)
 

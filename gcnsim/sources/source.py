@@ -1,16 +1,16 @@
-"""The base class of sources: a source knows which rows a scenario's workers exchange, and on what that rests.
+"""The base class of sources: a source knows which rows a scenario's workers exchange, and the basis of that knowledge.
 
 A source counts (`counts`), describes itself (`describe`, `warnings`), and states its assumptions (`assumptions`,
-`batch_assumptions`). Provenance and planning call these methods, and test no types.
+`batch_assumptions`). Provenance and planning call these methods and never test types.
 
-`RangeEnd` is the end of the assumptions that a run takes; `drawing` gives what of a method determines its access
-counts. Where each worker trains its own training nodes, the one with the most determines an epoch (`TrainingShares`).
-One graph is drawn for each iteration of a run, fewer where each has a million pairs of workers.
+`RangeEnd` is the end of the assumptions that a run uses; `drawing` returns the knobs of a method that determine its
+access counts. If each worker trains the training nodes of its part, the worker with most of them determines an epoch
+(`TrainingShares`). One graph is sampled for each iteration of a run, fewer with a million pairs of workers.
 
 Graphs may drop edges instead of boundary nodes (BNS-GCN's baselines: edge sampling, DropEdge). As many edges are
-dropped as boundary-node sampling at the same rate p drops. That is the share 1 - p of the crossing entries: from these
-alone (`boundary-edges`), or as many from all entries (`edges`). A boundary node is still sent while one of its m cross
-edges is kept, with probability 1 - dropped^m.
+dropped as boundary-node sampling at the same rate p drops: the share 1 - p of the crossing entries. They are dropped
+from crossing entries only (`boundary-edges`), or the same number from all entries (`edges`). A boundary node is still
+sent if one of its m cross edges is kept, with probability 1 - dropped^m.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gcnsim.sources.model import Declared
 
 
 class RangeEnd(Enum):
-    """Which end of the assumed ranges a run uses; without assumptions there is only the likely one."""
+    """The end of the assumed ranges that a run uses; without assumptions there is only the likely one."""
 
     LOW = 0
     LIKELY = 1
@@ -44,19 +44,20 @@ class RangeEnd(Enum):
 
 
 def drawing(method: Method) -> tuple[object, ...]:
-    """What of a method decides its access counts: tau and refresh do not."""
+    """The knobs of a method that determine its access counts; tau and refresh do not."""
     return (method.sampling(), method.cache, method.cache_policy)
 
 
 NOTEWORTHY: Final = 1.05
-"""Training nodes of the worker with the most over the mean, from which on even ones would shorten an epoch."""
+"""The least ratio of the largest worker's training nodes to the mean for which balancing would shorten an epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingShares:
-    """Of one setting. worker: the one with the most training nodes; most, total: its own and all of them. batch: how
-    many it trains in an iteration at most; epoch, even_epoch: iterations of an epoch, now and with even shares.
-    hint: what evens them out, in words.
+    """The training nodes per worker of one setting.
+
+    worker: the one with most training nodes. most, total: its number and the sum. batch: the most trained per
+    iteration. epoch, even_epoch: iterations of an epoch, now and if balanced. hint: what balances them, in words.
     """
 
     method: str
@@ -71,18 +72,18 @@ class TrainingShares:
 
     @property
     def even(self) -> int:
-        """Training nodes of the worker with the most, if they were shared evenly."""
+        """The training nodes per worker if they were balanced."""
         return -(-self.total // self.workers)
 
     @property
     def uneven(self) -> bool:
-        """Whether even training nodes would shorten an epoch: by iterations, or by smaller ones where it has one."""
+        """Whether balanced training nodes would shorten an epoch: fewer iterations, or a smaller single one."""
         longer = self.epoch > self.even_epoch or self.epoch == 1
         return longer and self.most * self.workers >= NOTEWORTHY * self.total
 
     @property
     def text(self) -> str:
-        """What the worker with the most makes of an epoch."""
+        """The effect of the imbalance on an epoch, in words."""
         whose = f"all {self.total:,}" if self.most == self.total else f"{self.most:,} of the {self.total:,}"
         if self.epoch > self.even_epoch:
             makes = f"an epoch takes {plural(self.epoch, 'iteration')}, {self.even_epoch:,} if they were even"
@@ -94,13 +95,15 @@ class TrainingShares:
 
 
 def trains_own(scenario: Scenario) -> bool:
-    """Whether each of several workers trains the training nodes of its own part."""
+    """Whether there are several workers and each trains the training nodes of its part."""
     method = scenario.method
     return isinstance(method, NeighbourBatches) and method.trains == "own" and scenario.cluster.gpus > 1
 
 
 def training_shares(scenario: Scenario, training: IntArray, owner: Int32Array) -> TrainingShares | None:
-    """How the nodes `training` lie in the parts of `owner`, int32[N]; None of methods without batches of them."""
+    """How the nodes `training` are distributed over the parts of `owner`, int32[N]; None if the method has no such
+    batches.
+    """
     method, workers = scenario.method, scenario.cluster.gpus
     if not isinstance(method, NeighbourBatches):
         return None
@@ -122,12 +125,15 @@ def training_shares(scenario: Scenario, training: IntArray, owner: Int32Array) -
 
 
 MOST_PAIRS: Final = 1 << 22
-"""Pairs of workers in all graphs of a run together, beyond `MANY_PARTS` workers: counts of rows and hits then take at
-most 67 MB, and 1,024 workers have four graphs. What a worker exchanges with a thousand others in all hardly varies."""
+"""The most pairs of workers over all graphs of a run, beyond `MANY_PARTS` workers.
+
+Counts of rows and hits then need at most 67 MB, and 1,024 workers have four graphs. The total exchange of a worker with
+a thousand others hardly varies.
+"""
 
 
 def drawn_graphs(scenario: Scenario) -> int:
-    """Graphs drawn for the scenario, one where it drops nothing; its iterations take them in turn."""
+    """Graphs sampled for the scenario, one if it drops nothing; its iterations use them in turn."""
     if scenario.method.sampling().whole:
         return 1
     scenarios, gpus = scenario.run.iterations, scenario.cluster.gpus
@@ -135,9 +141,9 @@ def drawn_graphs(scenario: Scenario) -> int:
 
 
 def fewer_drawn(scenarios: Iterable[Scenario], *, nodes: bool = False) -> Iterator[str]:
-    """A warning where fewer graphs are drawn than there are iterations, once for each number of GPUs.
+    """A warning if fewer graphs are sampled than there are iterations, once per number of GPUs.
 
-    nodes: whether graphs of drawn nodes are drawn, and not taken as their mean.
+    nodes: whether graphs of sampled nodes are drawn, instead of their mean.
     """
     for one in {scenario.cluster.gpus: scenario for scenario in scenarios if _draws(scenario, nodes=nodes)}.values():
         drawn, gpus = drawn_graphs(one), one.cluster.gpus
@@ -154,7 +160,7 @@ def _draws(scenario: Scenario, *, nodes: bool) -> bool:
 
 
 class Counting(Protocol):
-    """What counts the accesses of a scenario (`gcnsim.sources.Source`)."""
+    """The interface of an object that counts a scenario's accesses (`gcnsim.sources.Source`)."""
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method."""
@@ -162,7 +168,7 @@ class Counting(Protocol):
 
 
 def edge_counts(source: Counting, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-    """Counts of `source` where edges are dropped at the scenario's rate, each for itself."""
+    """Counts of `source` if edges are dropped independently at the scenario's rate."""
     sampling = scenario.method.sampling()
     whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, bound)
     kept = sampling.rate
@@ -183,9 +189,9 @@ def edge_counts(source: Counting, scenario: Scenario, features: int, bound: Rang
 class Source(ABC):
     """Counts for any method and machine of one workload.
 
-    declared: the model and widths it declares. assumption_bounds: the ends of its assumptions, one where it has none.
-    most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
-    any_parts: whether it knows counts for any number of parts.
+    declared: the model and widths it declares. assumption_bounds: the ends of its assumptions, one without assumptions.
+    most_gpus: the most workers it supports: one node each, or the limit of the known data. any_parts: whether it knows
+    counts for any number of parts.
     """
 
     declared: Declared
@@ -195,7 +201,7 @@ class Source(ABC):
 
     @property
     def graph_hash(self) -> str | None:
-        """Of the graph's content, where it is known."""
+        """The hash of the graph's content, if known."""
         return None
 
     @property
@@ -206,56 +212,58 @@ class Source(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What its graph is called."""
+        """The name of its graph."""
 
     @abstractmethod
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
+        """Access counts of the scenario's method; one all-ones graph if it keeps every edge."""
 
     def cut_for(self, scenarios: Sequence[Scenario]) -> None:  # noqa: B027 - most cut nothing
-        """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
+        """Partition the graph for these scenarios in parallel, so that their counts are ready sooner."""
 
     @abstractmethod
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """Kind and text, as provenance has them, and the hash of a graph or the citations of statistics."""
+        """Kind and text for the provenance, and the hash of a graph or the citations of statistics."""
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
-        """What is odd about it, or thin, for these scenarios."""
+        """Warnings for these scenarios."""
         yield from ()
 
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """What stands in for what is not known of the partition, with its range; scenarios: all scenarios."""
+        """The assumptions that replace unknown properties of the partition, with ranges; scenarios: all scenarios."""
         yield from ()
 
     def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """The same of mini-batches; scenarios: scenarios some of which train them."""
+        """The same for mini-batches; scenarios: scenarios, some of which train them."""
         yield from ()
 
     def evidence(self, scenario: Scenario) -> str:
-        """What the scenario's parts are known from: times of different evidence are not to be compared."""
+        """The evidence for the scenario's parts; times with different evidence are not comparable."""
         return "one"
 
     def partition_note(self, scenario: Scenario) -> str | None:
-        """From which partition the scenario's counts are, and how much another one differs; None where that is open."""
+        """The partition behind the scenario's counts, and how much another one differs; None if that is not fixed."""
         return None
 
     def partition_hash(self, scenario: Scenario) -> str | None:
-        """Of the owners of the scenario's parts, where they are known."""
+        """The hash of the owners of the scenario's parts, if known."""
         return None
 
     def training_shares(self, scenario: Scenario) -> TrainingShares | None:
-        """How the training nodes lie in the parts, where each worker trains those of its own; None elsewhere."""
+        """The distribution of training nodes over parts, if each worker trains those of its part; otherwise None."""
         return None
 
     def scatter(self, scenario: Scenario) -> SeedVariation | None:
-        """How much the partitions behind the scenario's counts scatter; None where they are the scenario's own to
-        choose, where their unevenness is assumed with a range, of mini-batches and of one worker.
+        """The variation of the counts over partitions.
+
+        None if the scenario chooses the partition, if its imbalance is an assumption, for mini-batches, and for one
+        worker.
         """
         return None
 
 
 class SourceView(Source):
-    """Another source with its counts changed."""
+    """Another source with changed counts."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -268,18 +276,18 @@ class SourceView(Source):
 
     @property
     def graph_hash(self) -> str | None:
-        """Of the graph's content: the graph is the same."""
+        """The hash of the graph's content, which is unchanged."""
         return self.source.graph_hash
 
     @property
     def name(self) -> str:
-        """As its source's."""
+        """The name of the wrapped source."""
         return self.source.name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """As its source's."""
+        """The description of the wrapped source."""
         return self.source.describe(scenario)
 
     def scatter(self, scenario: Scenario) -> SeedVariation | None:
-        """As its source's."""
+        """The variation of the wrapped source."""
         return self.source.scatter(scenario)

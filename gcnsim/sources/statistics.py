@@ -1,4 +1,4 @@
-"""Source of a dataset known from publications: boundary nodes as printed, the rest as stated assumptions."""
+"""Source for a dataset known from publications: boundary nodes as printed, the rest as stated assumptions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gcnsim.sources.source import RangeEnd, Source, drawing, drawn_graphs, edge_
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, largest_of, left_open
 
 MOST_OF_ALL = 0.9
-"""The largest part holds at most this share of everything."""
+"""The largest part contains at most this share of everything."""
 
 
 class Range(NamedTuple):
-    """An assumption: what makes an iteration fast, what is likely, what makes it slow.
+    """An assumption: the value that makes an iteration fast, the likely one, the one that makes it slow.
 
-    Seen on four real graphs at 4 to 8 METIS parts (docs/checks.md).
+    Observed on four real graphs at 4 to 8 METIS parts (docs/checks.md).
     """
 
     low: float
@@ -45,34 +45,35 @@ class Range(NamedTuple):
 
 
 LOAD, BOUNDARY = "entries", "boundary"
-"""What the largest part has more of than the mean one, by the laws of `gcnsim.workload.cuts`."""
+"""The imbalance of the largest part over the mean, by the laws of `gcnsim.workload.cuts`."""
 
 REMOTE = Range(0.73, 0.85, 1.0)
-"""Boundary rows owned on other servers, over what equal ownership would give: METIS numbers neighbours alike."""
+"""Boundary rows owned on other servers, relative to equal ownership: METIS gives neighbouring numbers to similar parts.
+"""
 
 DISPERSION = Range(1.5, 1.4, 1.0)
-"""Standard deviation of the log of the cross edges per boundary node; the wider, the fewer rows are needed."""
+"""Standard deviation of the log of the cross edges per boundary node; a wider spread needs fewer rows."""
 
 VR_ROWS = Range(0.95, 1.05, 1.28)
-"""Rows that the variance-reducing sampler needs, over those of the first-order rule that stands in without a graph."""
+"""Rows that the variance-reducing sampler needs, relative to the first-order rule that replaces it without a graph."""
 
 
 CACHE_HITS = Range(0.96, 0.9, 0.78)
-"""Rows that a cache chosen by inclusion or degree answers, over those of one that knows every node's cross edges."""
+"""The hit rate of a cache by inclusion or degree, relative to one that knows every node's cross edges."""
 
 
 FOUR = "four real graphs at 4 to 8 METIS parts"
-"""Where the ranges were seen (docs/checks.md)."""
+"""The graphs on which the ranges were observed (docs/checks.md)."""
 
 HOW_IT_GROWS = "growing with the parts as other graphs' boundaries do (studies/cuts.py)"
-"""What is assumed beyond the parts of which a boundary is known."""
+"""The assumption beyond the numbers of parts with a known boundary."""
 
 PARTS_OF_OTHERS = "METIS parts of other graphs (studies/cuts.py)"
-"""Where shares and unevenness were seen."""
+"""Where shares and imbalance were observed."""
 
 
 def extrapolation_warning(gpus: int, note: str) -> Iterator[str]:
-    """A warning where boundary nodes are interpolated, extrapolated or assumed."""
+    """A warning if boundary nodes are interpolated, extrapolated or assumed."""
     if "polated" in note or "assumption" in note:
         yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
 
@@ -95,7 +96,7 @@ class StatisticsSource(Source):
         return self.facts.name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """The dataset's size and the mean part, with their citations."""
+        """The dataset's size and the mean part, with citations."""
         facts, (inner, outer, note) = self.facts, self.cut(scenario)
         return {
             "kind": "published-statistics",
@@ -105,13 +106,13 @@ class StatisticsSource(Source):
         }
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
-        """Where boundary nodes are interpolated, extrapolated or assumed."""
+        """Warn if boundary nodes are interpolated, extrapolated or assumed."""
         for one in {scenario.cluster.gpus: scenario for scenario in scenarios}.values():
             yield from extrapolation_warning(one.cluster.gpus, self.cut(one)[2])
         yield from fewer_drawn(scenarios)
 
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """What stands in for what publications do not say of the partition."""
+        """The assumptions that replace unpublished properties of the partition."""
         if scenario.cluster.gpus == 1:
             return
         crossing, parts = self.basis(scenario)
@@ -123,7 +124,7 @@ class StatisticsSource(Source):
             "boundary_imbalance": (self.imbalances(scenario, BOUNDARY), f"boundary nodes {parts}"),
             "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {FOUR}"),
         }
-        # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
+        # Nodes sampled independently of their edges do not depend on the spread of edges.
         methods = [item.method for item in scenarios if item.method.sampling().by_edge]
         if methods:
             known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {FOUR}")
@@ -136,7 +137,7 @@ class StatisticsSource(Source):
             yield Assumed(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
 
     def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
-        """The boundary of more parts than any published run had, where it grows from fewer."""
+        """The assumption about the boundary at more parts than any published run."""
         ends = [self.boundary_by(scenario, bound) for bound in RangeEnd]
         if min(ends) < max(ends):
             inner, boundary, _ = self.cut(scenario)
@@ -146,7 +147,7 @@ class StatisticsSource(Source):
             yield Assumed("boundary_nodes", likely, low, high, basis, True)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
-        """On what the share of crossing entries rests, and the unevenness of the parts."""
+        """The basis of the share of crossing entries and of the imbalance."""
         workload = scenario.workload
         return (
             f"by boundary/inner, {PARTS_OF_OTHERS}" if workload.cross_fraction is None else "given",
@@ -154,7 +155,7 @@ class StatisticsSource(Source):
         )
 
     def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """How widely degrees are spread, and what stays in a cluster."""
+        """The assumptions about the spread of degrees and the share of entries inside a cluster."""
         low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(self.facts)))
         basis = "standard deviation of log degrees, of mini-batches"
         yield Assumed("degree_spread", likely, low, high, basis, True)
@@ -165,7 +166,7 @@ class StatisticsSource(Source):
             yield Assumed("within_cluster", likely, low, high, basis, True)
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
-        """Share of entries that cross partitions: low, likely, high (all the scenario's own where it gives one)."""
+        """Share of entries that cross partitions: low, likely, high (all equal if the scenario gives it)."""
         stated = scenario.workload.cross_fraction
         if stated is not None:
             return stated, stated, stated
@@ -176,11 +177,11 @@ class StatisticsSource(Source):
         return likely_cross_fraction(inner, boundary)
 
     def dealt(self, scenario: Scenario) -> bool:
-        """Whether parts are taken to be random ones: nothing is known of better, and the method sends whole blocks."""
+        """Whether parts are assumed to be random: no better partition is known, and the method sends whole blocks."""
         return not self.facts.boundary and scenario.method.sends_blocks and scenario.cluster.gpus > 1
 
     def cut(self, scenario: Scenario) -> tuple[float, float, str]:
-        """Mean inner and boundary nodes of a part, and where they come from."""
+        """Mean inner and boundary nodes of a part, and their source."""
         gpus = scenario.cluster.gpus
         if self.dealt(scenario):
             return self.facts.nodes / gpus, self.facts.nodes * (1.0 - 1.0 / gpus), "of parts at random"
@@ -190,8 +191,9 @@ class StatisticsSource(Source):
         return boundary_at(self.facts, gpus)
 
     def imbalances(self, scenario: Scenario, figure: str) -> Range:
-        """Largest part over mean part, of `LOAD` or `BOUNDARY`: by law, or what the scenario gives; at most what that
-        many parts allow."""
+        """Largest part over mean part, of `LOAD` or `BOUNDARY`: by law, or given by the scenario; limited by the number
+        of parts.
+        """
         stated, gpus = scenario.workload.imbalance, scenario.cluster.gpus
         if stated is None and self.dealt(scenario):
             return Range(1.0, 1.0, 1.0)
@@ -204,7 +206,7 @@ class StatisticsSource(Source):
         return Range(*(min(value, most) for value in ends))
 
     def profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
-        """The boundary profile at one corner of the assumptions."""
+        """The boundary profile at one end of the assumptions."""
         cluster, workload = scenario.cluster, scenario.workload
         key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, bound), workload.imbalance, bound)
         if key not in self._profiles:
@@ -232,21 +234,24 @@ class StatisticsSource(Source):
         )
 
     def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
+        """Mean boundary nodes at this end of the assumptions over the likely ones: 1 if they are published."""
         return 1.0 if self.dealt(scenario) else extrapolated_boundary(self.facts.boundary, scenario.cluster.gpus, bound)
 
     def remote(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """Boundary rows owned on other servers, over what equal ownership would give."""
+        """Boundary rows owned on other servers, relative to equal ownership."""
         return REMOTE[bound.value]
 
     def _cross(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
+        """The cross fraction at one end.
+
+        If only crossing entries are dropped, fewer of them make the iteration slower.
+        """
         low, likely, high = self.cross_fractions(scenario)
         ends = (high, likely, low) if scenario.method.sampling().rule == NODES else (low, likely, high)
         return ends[bound.value]
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
+        """Counts sampled from the profile at `bound`, or means for node sampling."""
         if scenario.method.mini_batches:
             return self.batched(scenario, bound, self._crossing(scenario, bound))
         if scenario.method.sampling().drops_edges:
@@ -266,7 +271,7 @@ class StatisticsSource(Source):
         return only_batches(batches, self.facts.nodes, self.facts.entries)
 
     def _crossing(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """Of METIS parts where their boundary is known, else of parts at random."""
+        """The share for METIS parts if their boundary is known, otherwise for random parts."""
         gpus = scenario.cluster.gpus
         if gpus == 1 or not self.facts.boundary:
             return 1.0 - 1.0 / gpus
@@ -289,7 +294,7 @@ class StatisticsSource(Source):
             policy=method.cache_policy,
             feature_width=features,
         )
-        # At rate 1 every row is needed and every cached one hit: what is assumed of smaller rates fades towards it.
+        # At rate 1 every row is needed and every cached one hits: the assumptions of smaller rates fade towards it.
         fading = 0.0 if sampling.whole else fade_to_one(rate)
         rows = 1.0 + fading * (VR_ROWS[bound.value] - 1.0) if sampler == "vr" else 1.0
         hits = 1.0 + fading * (CACHE_HITS[bound.value] - 1.0) if method.cache_policy != "random" else 1.0
@@ -297,7 +302,9 @@ class StatisticsSource(Source):
 
 
 def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts:
-    """The counts with `rows_by` times the rows (at most a pair's share of the boundary) and `hits_by` the hit rate."""
+    """The counts with `rows_by` times the rows (at most a pair's share of the boundary) and `hits_by` times the hit
+    rate.
+    """
     if rows_by == hits_by == 1.0:
         return counts
     share = counts.rows / np.maximum(counts.rows.sum(axis=2, keepdims=True), 1)
@@ -309,7 +316,7 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
 
 
 def extrapolated_boundary(rows: Sequence[BoundaryRow], parts: int, bound: RangeEnd) -> float:
-    """Boundary nodes at `bound` over the likely ones, of `parts` parts by published `rows` and the law beyond them."""
+    """Boundary nodes of `parts` parts at `bound` over the likely ones, by published `rows` and the law."""
     if not rows or parts == 1:
         return 1.0
     least, most = left_open(rows, parts)
@@ -317,9 +324,9 @@ def extrapolated_boundary(rows: Sequence[BoundaryRow], parts: int, bound: RangeE
 
 
 def server_of(workers: int, bound: RangeEnd) -> IntArray:
-    """Which of the loads, lightest first, each worker has: servers hold neighbouring workers.
+    """Which of the loads (lightest first) each worker has; servers have neighbouring workers.
 
-    Low: the heaviest beside the lightest. Likely: every other load first, then the rest. High: the heaviest together.
+    Low: the heaviest next to the lightest. Likely: every other load first, then the rest. High: the heaviest together.
     """
     order = np.arange(workers)
     if bound is RangeEnd.HIGH:
@@ -330,9 +337,9 @@ def server_of(workers: int, bound: RangeEnd) -> IntArray:
 
 
 def owner_shares(workers: int, per_server: int, remote: float) -> FloatArray:
-    """Weights by which each worker's boundary nodes belong to the others, float64[P, P].
+    """Weights with which each worker's boundary nodes belong to the others, float64[P, P].
 
-    The workers of other servers own `remote` times what they would own if all others owned alike.
+    Workers of other servers own `remote` times their share under equal ownership.
     """
     server = np.arange(workers) // per_server
     away = server[:, None] != server[None, :]
@@ -346,9 +353,9 @@ def owner_shares(workers: int, per_server: int, remote: float) -> FloatArray:
 
 
 def load_shares(imbalance: float, workers: int) -> FloatArray:
-    """Load of each worker over the mean, float64[P]: rising by one factor from worker to worker up to `imbalance`.
+    """The load of each worker over the mean, float64[P]: a geometric sequence up to `imbalance`.
 
-    The factor is found by bisection; every worker has some load, as METIS parts do.
+    Its factor is computed by bisection; every worker has some load, as METIS parts do.
     """
     steps = np.arange(workers) - (workers - 1)
 

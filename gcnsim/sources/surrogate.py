@@ -1,4 +1,4 @@
-"""Source of a dataset that has shipped profiles: drawn from its surrogate's partition, without any graph."""
+"""Source for a dataset with bundled profiles: counts sampled from its surrogate's partition, without any graph."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from gcnsim.graph.generate import SizeOnlyDataset
 
 BY_ASSUMPTION: Final = "by assumption"
-"""Where the boundary nodes of an outline come from."""
+"""The source of the boundary nodes of an outline."""
 
 
 class SurrogateSource(Source):
-    """A dataset by the profiles of its surrogate or outline; by its published statistics where those do not answer.
+    """A dataset by the profiles of its surrogate or outline, otherwise by its published statistics.
 
-    They do not at numbers of GPUs beyond the profiled ones, and where the scenario itself gives what a profile counts.
+    Profiles do not apply beyond the profiled numbers of GPUs, and if the scenario gives the counts itself.
     """
 
     def __init__(self, facts: DatasetFacts) -> None:
@@ -58,7 +58,7 @@ class SurrogateSource(Source):
         return self.facts.name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """The surrogate or the outline behind the profile; the published statistics where there is none."""
+        """Describe the surrogate or outline behind the profile, or the published statistics."""
         if not self.profiled(scenario):
             return self.published.describe(scenario)
         gpus, facts = scenario.cluster.gpus, self.facts
@@ -77,7 +77,7 @@ class SurrogateSource(Source):
         return _described("surrogate-profile", facts, "a surrogate", text)
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
-        """Where boundary nodes are interpolated, extrapolated or assumed."""
+        """Warn if boundary nodes are interpolated, extrapolated or assumed."""
         for one in {scenario.cluster.gpus: scenario for scenario in scenarios}.values():
             gpus = one.cluster.gpus
             yield from extrapolation_warning(
@@ -86,7 +86,7 @@ class SurrogateSource(Source):
         yield from fewer_drawn(scenarios)
 
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """What publications leave open of the profile; of the statistics where there is none."""
+        """The assumptions behind the profile, or behind the published statistics."""
         profiled = dict.fromkeys(item.cluster.gpus for item in scenarios if self.profiled(item))
         for gpus in list(profiled)[:1]:
             yield self._cross_edges(gpus)
@@ -97,15 +97,15 @@ class SurrogateSource(Source):
             yield from self.published.assumptions(scenario, scenarios)
 
     def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
-        """As the published statistics."""
+        """The same as for the published statistics."""
         return self.published.batch_assumptions(scenarios)
 
     def evidence(self, scenario: Scenario) -> str:
-        """Profiles of partitions that were made, or else what was published, scaled to other numbers of parts."""
+        """Profiles of computed partitions, or published counts scaled to other numbers of parts."""
         return "profiles" if self.profiled(scenario) else "statistics"
 
     def scatter(self, scenario: Scenario) -> SeedVariation | None:
-        """How much partitions of the surrogate scatter over seeds."""
+        """The variation of the surrogate's partitions over seeds."""
         if scenario.cluster.gpus == 1 or scenario.method.mini_batches:
             return None
         if not self.profiled(scenario) or not bundled_parts(self.facts.name):
@@ -113,7 +113,7 @@ class SurrogateSource(Source):
         return partition_scatter(self.facts.name, scenario.cluster.gpus)
 
     def partition_note(self, scenario: Scenario) -> str | None:
-        """From which partition the scenario's profile is, and how much another one differs."""
+        """The partition behind the scenario's profile, and how much another one differs."""
         scatter = self.scatter(scenario)
         if scatter is None:
             return None
@@ -128,7 +128,7 @@ class SurrogateSource(Source):
         )
 
     def _cross_edges(self, gpus: int) -> Assumed:
-        """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
+        """The assumption about a surrogate's cross edges, which decides the rows needed at a rate below 1."""
         low, likely, high = (
             f"{self.profile(gpus, bound).cross_edges_mean:.3g}"
             for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)
@@ -139,7 +139,7 @@ class SurrogateSource(Source):
         return Assumed("cross_edges", likely, low, high, basis, True)
 
     def _of_interpolation(self, gpus: int) -> Iterator[Assumed]:
-        """What a profile between shipped ones may miss of the boundary."""
+        """The error of the boundary of an interpolated profile."""
         between = interpolation(self.facts.name, gpus)
         if between is None or between.missed is None:
             return
@@ -151,17 +151,17 @@ class SurrogateSource(Source):
         yield Assumed("boundary_nodes_most", likely, low, high, f"of the largest worker; {basis}", True)
 
     def profiled(self, scenario: Scenario) -> bool:
-        """Whether the scenario is answered from a profile."""
+        """Whether the scenario uses a profile."""
         workload = scenario.workload
         stated = workload.cross_fraction is not None or workload.imbalance is not None
-        # Whole blocks are sent whatever the parts: of a graph that nobody cut they are taken to be random ones.
+        # Whole blocks are sent for any partition; without a known partition, random parts are assumed.
         blocks = self.outline is not None and scenario.method.sends_blocks and self.published.dealt(scenario)
         return not stated and not blocks and scenario.cluster.gpus in self.answered
 
     def profile(self, gpus: int, bound: RangeEnd = RangeEnd.LIKELY, cross: RangeEnd | None = None) -> StoredProfile:
-        """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
+        """The profile at one end of the assumptions: cross edges per boundary node, and interpolation error.
 
-        cross: the end of the cross edges where that is another one than of the boundary nodes.
+        cross: the end of the cross edges if it differs from the end of the boundary nodes.
         """
         crossing = bound if cross is None else cross
         if self.outline is None:
@@ -173,11 +173,11 @@ class SurrogateSource(Source):
         return with_cross_edges(self._outlined[key], (low, 1.0, high)[crossing.value])
 
     def note(self, gpus: int) -> str:
-        """Where the profile at `gpus` comes from."""
+        """The source of the profile at `gpus`."""
         return profile_at(self.facts.name, gpus)[1] if self.outline is None else BY_ASSUMPTION
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
+        """Counts sampled from the profile at `bound`, or means for node sampling."""
         if scenario.method.mini_batches and self.profiled(scenario):
             profile = self.profile(scenario.cluster.gpus, bound)
             crossing = float(profile.boundary_entries.sum() / max(1, int(profile.entries.sum())))
@@ -195,9 +195,9 @@ class SurrogateSource(Source):
         return self._counts[key]
 
     def _refuse_unpublished(self, scenario: Scenario) -> None:
-        """Raises ScenarioError where only published boundary counts could answer, and there are none."""
+        """Raise ScenarioError if published boundary counts are required and there are none."""
         gpus, workload, answered = scenario.cluster.gpus, scenario.workload, self.answered
-        # One worker has no boundary; of sizes alone it is answered, of a graph that no GPU holds it is not.
+        # One worker has no boundary. Sizes are enough for it, except for a graph that exceeds every GPU's memory.
         if self.facts.boundary or self.published.dealt(scenario) or (gpus, answered[0]) == (1, 2):
             return
         why = f"no boundary of {self.facts.name} is published"
@@ -220,12 +220,12 @@ def _described(kind: str, facts: DatasetFacts, what: str, text: str) -> Mapping[
 
 
 def within(facts: SizeOnlyDataset) -> range:
-    """The numbers of parts that an outline speaks of."""
+    """The numbers of parts that an outline supports."""
     return range(facts.parts[0], facts.parts[-1] + 1)
 
 
 def _of_outline(facts: SizeOnlyDataset, profile: StoredProfile) -> Iterator[Assumed]:
-    """The further assumption without a partition: no publication counts a boundary."""
+    """The further assumption without a partition: the boundary is unpublished."""
     yield boundary_ratio(facts, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
     least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
@@ -236,7 +236,7 @@ def _of_outline(facts: SizeOnlyDataset, profile: StoredProfile) -> Iterator[Assu
 
 
 def boundary_ratio(facts: SizeOnlyDataset, parts: int) -> Assumed:
-    """The boundary of an outlined graph over its inner nodes, assumed."""
+    """The assumed ratio of boundary to inner nodes of an outlined graph."""
     low, likely, high = (f"{mean_ratio(facts, parts, end):.3g}" for end in range(3))
     basis = f"boundary over inner nodes of the mean worker: {facts.boundary.source}"
     if parts != facts.boundary.parts and (facts.boundary.growth is None or parts > FAR):

@@ -1,4 +1,4 @@
-"""Sources of recorded traces: the same drawn graphs or mini-batches on any machine, of the rule they were drawn by."""
+"""Sources for recorded traces: the same sampled graphs or mini-batches on any machine, by the recorded rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gcnsim.trace import AccessTrace, BatchTrace, counts, read_batch_trace, read
 
 
 class TraceSource(Source):
-    """A trace file. A method that keeps every edge is answered too: the trace knows each worker's whole boundary."""
+    """A trace file. It also supports methods that keep every edge, because it has each worker's whole boundary."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -34,16 +34,16 @@ class TraceSource(Source):
 
     @property
     def graph_hash(self) -> str | None:
-        """Of the graph that was traced."""
+        """The hash of the traced graph."""
         return self.trace.origin.graph_hash
 
     @property
     def name(self) -> str:
-        """The name of the graph that was traced."""
+        """The name of the traced graph."""
         return self.trace.origin.graph_name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """What was traced, how it was drawn and cut."""
+        """Describe the traced graph, its sampling and its partition."""
         origin, trace = self.trace.origin, self.trace
         boundary = int(trace.boundary_nodes.sum())
         knob = "rate" if origin.sampler == NODES else "epsilon"
@@ -56,9 +56,9 @@ class TraceSource(Source):
         }
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Counts of the trace with the scenario's cache filled once.
+        """Counts of the trace with the scenario's cache.
 
-        Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.
+        Raises ScenarioError if the number of workers, the sampler or the rate differs from the trace.
         """
         if scenario.method.mini_batches:
             raise ScenarioError(
@@ -93,10 +93,10 @@ class TraceSource(Source):
 
 
 def whole(trace: AccessTrace) -> AccessTrace:
-    """One graph with every edge of the traced partitions, cached by the inclusion that the trace recorded.
+    """One graph with every edge of the traced partitions, cached by the recorded inclusion.
 
-    A trace of whole graphs knows which of them cross, and one of drawn nodes too, because it keeps all others; one of
-    drawn edges does not, and counts all as inner.
+    A trace of whole graphs or of sampled nodes has the number of crossing entries. A trace of sampled edges has not,
+    and counts all as inner.
     """
     if trace.origin.sampler == FULL:
         return trace
@@ -112,7 +112,7 @@ def whole(trace: AccessTrace) -> AccessTrace:
 
 
 class BatchTraceSource(Source):
-    """A batch trace file, which answers for its own method and number of workers."""
+    """A batch trace file, for its method and number of workers only."""
 
     def __init__(self, path: str) -> None:
         """Raises FileError."""
@@ -124,16 +124,16 @@ class BatchTraceSource(Source):
 
     @property
     def graph_hash(self) -> str | None:
-        """Of the graph that was traced."""
+        """The hash of the traced graph."""
         return self.trace.origin.graph_hash
 
     @property
     def name(self) -> str:
-        """The name of the graph that was traced."""
+        """The name of the traced graph."""
         return self.trace.origin.graph_name
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
-        """What was traced, and how it was drawn."""
+        """Describe the traced graph and its sampling."""
         origin, trace = self.trace.origin, self.trace
         return {
             "kind": "recorded-trace",
@@ -166,5 +166,5 @@ class BatchTraceSource(Source):
 
     @cached_property
     def _counted(self) -> AccessCounts:
-        # Nothing is exchanged by layer, so what parts have in entries is asked by nobody.
+        # Nothing is exchanged per layer, so the entries of parts are not needed.
         return only_batches(self.trace.counts(), self.trace.nodes, int(self.trace.entries.sum(axis=2).max()))

@@ -1,4 +1,4 @@
-"""Sweeps: thousands of settings of a scenario, each answered once, in a folder that keeps what is done."""
+"""Sweeps: thousands of settings of a scenario, each answered once, in a folder that can be resumed."""
 
 from gcnsim.sweeps.folder import Folder, open_folder
 from gcnsim.sweeps.points import Settings, points_of

@@ -1,4 +1,4 @@
-"""Conditions on points: `method.tau <= 2 if method.epsilon < 1`, compared as the fields' own quantities."""
+"""Conditions on points, such as `method.tau <= 2 if method.epsilon < 1`, compared with the units of the fields."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ WORDS: Final = "text"
 TRUTH: Final = "true or false"
 
 FITS: Final = "fits"
-"""The constraint that every GPU holds its part."""
+"""The constraint that every part fits in GPU memory."""
 
 
 ValueOf: TypeAlias = Callable[[str], Any]
-"""The value of a point's field, by its path; None where it has none."""
+"""A function that returns a point's field by its path, or None if the point has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A field of a scenario against a value, or against another field (`other`)."""
+    """Compares a field of a scenario with a value or with another field (`other`)."""
 
     path: str
     sign: str
@@ -50,11 +50,11 @@ class Comparison:
     other: str | None
 
     def holds(self, value_of: ValueOf) -> bool | None:
-        """Whether it holds; None where there is no such field, or nothing in it."""
+        """Whether the comparison holds; None if a field is missing or empty."""
         left = value_of(self.path)
         right = self.value if self.other is None else value_of(self.other)
         if left is None or right is None:
-            # What is empty has no order; it equals what is empty too.
+            # Empty values have no order; they equal other empty values.
             return OPERATORS[self.sign](left, right) if self.sign in ("==", "!=") and self.value is None else None
         try:
             return OPERATORS[self.sign](left, right)
@@ -64,21 +64,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What points must keep; only those for which `when` holds, where there is one."""
+    """A condition on points; it applies only where `when` holds, if given."""
 
     text: str
     must: Comparison
     when: Comparison | None
 
     def keeps(self, value_of: ValueOf) -> bool:
-        """Whether a point keeps it; one without the field does."""
+        """Whether a point satisfies it; a point without the field does."""
         if self.when is not None and self.when.holds(value_of) is not True:
             return True
         return self.must.holds(value_of) is not False
 
 
 def read_condition(written: object, where: str) -> Condition:
-    """The condition in a line of text. Raises ScenarioError starting with `where`."""
+    """Parse a condition from a line of text. Raises ScenarioError starting with `where`."""
     if not isinstance(written, str):
         raise ScenarioError(f"{where}: {shown(written)} is not a condition; {HOW}")
     must, parts, when = written.partition(" if ")
@@ -114,7 +114,7 @@ def _comparison(text: str, where: str) -> Comparison:
 
 
 def _kind(rule: Any) -> str:
-    """What a field holds, in words: only what is alike has an order, or can be equal."""
+    """The kind of a field in words; only fields of one kind have an order or can be equal."""
     if isinstance(rule, QuantityRange):
         return rule.quantity.noun
     if isinstance(rule, Number | Flag):
@@ -133,7 +133,7 @@ def _read(rule: Any, text: str, path: str, where: str) -> Any:
 
 
 def values_of(scenario: Scenario) -> ValueOf:
-    """The fields of a scenario, as conditions ask for them."""
+    """The fields of a scenario, as conditions read them."""
 
     def value_of(path: str) -> Any:
         section, _, key = path.partition(".")

@@ -1,10 +1,10 @@
-"""The folder of a sweep: its question, a file for every chunk that is done, and in the end one file of all points.
+"""The folder of a sweep: its question, one file per finished chunk, and finally one file of all points.
 
-    sweep.json       the question, the versions that answer it, how many points it has
-    parts/*.parquet  chunks in the order in which they were done, each written whole or not at all
-    results.parquet  all points in their order; the parts are gone once it is there
+sweep.json: the question, the versions that answer it, the number of points. parts/*.parquet: chunks in the order in
+which they finished, each written atomically. results.parquet: all points in order; the parts are removed once it
+exists.
 
-A sweep that was killed goes on from what lies there.
+An interrupted sweep resumes from these files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RESULTS: Final = "results.parquet"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A sweep's folder. points: how many it has."""
+    """The folder of a sweep. points: the number of points."""
 
     path: Path
     question: Question
@@ -49,7 +49,7 @@ class Folder:
 
     @property
     def results(self) -> Path:
-        """The file of all points, once they are done."""
+        """The file of all points; it exists once they are done."""
         return self.path / RESULTS
 
     @property
@@ -61,27 +61,27 @@ class Folder:
         """Write the rows of a chunk. Raises FileError."""
         (self.path / PARTS).mkdir(exist_ok=True)
         names = (self.path / PARTS / f"{points[0].index:08}-{turn}.parquet" for turn in count())
-        # A chunk that begins with a point that was lost before stands beside what was done with that.
+        # A retried point starts a chunk whose file may exist already; the new file gets another name.
         write_table(next(name for name in names if not name.exists()), table_of(points, rows, self.schema))
 
     def table(self) -> pa.Table:
-        """What is done so far, in the order of the points; of a point that was lost and then answered, the answer.
+        """The rows so far, in the order of the points; a later answer replaces a lost point.
 
-        Raises FileError for a file that is damaged.
+        Raises FileError for a damaged file.
         """
         files = [self.results] if self.results.exists() else []
         files += sorted((self.path / PARTS).glob("*.parquet"))
-        found = joined((self._rows(file) for file in files), self.schema)
+        table = joined((self._rows(file) for file in files), self.schema)
         points, lost = (
-            found["point"].to_numpy(),
-            np.array([state == LOST for state in found["state"].to_pylist()], bool),
+            table["point"].to_numpy(),
+            np.array([state == LOST for state in table["state"].to_pylist()], bool),
         )
         order = np.lexsort((lost, points))
         first = np.flatnonzero(np.diff(points[order], prepend=-1))
-        return found.take(order[first]).combine_chunks()
+        return table.take(order[first]).combine_chunks()
 
     def _rows(self, path: Path) -> pa.Table:
-        """The table at `path`. Raises FileError, also for one of another sweep's columns or points."""
+        """The table at `path`. Raises FileError, also for columns or points of another sweep."""
         table = read_table(path)
         wrong = wrong_rows(table, self.schema, self.points)
         if wrong:
@@ -89,22 +89,22 @@ class Folder:
         return table
 
     def done(self) -> frozenset[int]:
-        """The points that need not be asked again."""
+        """The points that are finished."""
         table = self.table()
         rows = zip(table["point"].to_pylist(), table["state"].to_pylist(), strict=True)
         return frozenset(point for point, state in rows if state != LOST)
 
     def finish(self) -> None:
-        """Put all points into one file, and remove the parts. Raises FileError."""
+        """Write all points to one file and remove the parts. Raises FileError."""
         parts = self.path / PARTS
         if not self.results.exists() or any(parts.glob("*.parquet")):
             write_table(self.results, self.table())
-        # With what a killed process left half written.
+        # Including files that a killed process left incomplete.
         shutil.rmtree(parts, ignore_errors=True)
 
 
 def open_folder(path: str | Path) -> Folder:
-    """The sweep in the folder at `path`. Raises FileError for one that holds none, or one that cannot be read."""
+    """Open the sweep in the folder at `path`. Raises FileError if there is no readable sweep."""
     place = Path(path)
     manifest = place / MANIFEST
     if not place.is_dir():
@@ -124,10 +124,10 @@ def open_folder(path: str | Path) -> Folder:
 
 
 def begin(path: str | Path, question: Question, points: int, files: Mapping[str, str]) -> Folder:
-    """A new folder for the question's points, or the one that it has already.
+    """Create a folder for the question's points, or reopen it if it exists.
 
-    points: how many, where it is new. files: hashes of the files that it names. Raises FileError for a folder of
-    another question, of files with other contents, of other versions, or with anything else in it.
+    points: the number of points of a new sweep. files: hashes of the files that the question names. Raises FileError
+    for a folder with another question, changed files, other versions or unrelated contents.
     """
     place = Path(path)
     if (place / MANIFEST).exists():
@@ -167,7 +167,7 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
 
 
 def refuse_foreign(path: str | Path) -> None:
-    """Raises FileError for what is there already and is no sweep's; nothing is written. An empty folder is free."""
+    """Raise FileError if the folder has contents that are not a sweep's; an empty folder passes. Nothing is written."""
     place = Path(path)
     if (place / MANIFEST).exists() or not place.exists():
         return
@@ -191,7 +191,7 @@ LOCK: Final = ".lock"
 
 @contextmanager
 def alone(path: str | Path) -> Iterator[None]:
-    """A block in which no other process writes this folder, which is made. Raises FileError where one does."""
+    """Lock the folder (created if missing) for this process while the block runs. Raises FileError if it is locked."""
     place = Path(path)
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The points of a sweep: combinations or draws of its axes' values, each one canonical scenario."""
+"""The points of a sweep: combinations or samples of its axes' values, each one canonical scenario."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from gcnsim.sweeps.question import Question, Sample
 from gcnsim.sweeps.ranges import Axis
 
 Values: TypeAlias = Mapping[str, Any]
-"""By path, what a point puts in place of its base's fields, as a scenario writes it."""
+"""By path, the values with which a point replaces its base's fields, in scenario notation."""
 
 SECTIONS: Final = ("cluster", "workload", "partition", "run")
-"""The sections beside the method."""
+"""The sections except the method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One setting. index: its place in the sweep. values: of each axis that has an effect on it.
+    """One setting. index: its position in the sweep. values: the values of each axis that affects it.
 
-    scenario: None where its values contradict each other; refused: why.
+    scenario: None if its values contradict each other; refused: the contradiction.
     """
 
     index: int
@@ -50,14 +50,14 @@ class Point:
 
     @property
     def id(self) -> str:
-        """SHA-256 (hex) of its scenario, as `gcnsim.scenario.scenario_hash` has it; of its values where it has none."""
+        """SHA-256 (hex) of its scenario, as in `gcnsim.scenario.scenario_hash`, else of its values."""
         if self.scenario is None:
             return hashlib.sha256(json.dumps(dict(self.values), sort_keys=True).encode()).hexdigest()
         return hash_of(self.scenario)
 
 
 def hash_of(scenario: Scenario) -> str:
-    """`scenario_hash`, of text that is kept for each section."""
+    """The same hash as `scenario_hash`, with the text of each section cached."""
     parts = [(name, section_text(scenario, name)) for name in ("cluster", "faults", "method", *SECTIONS[1:])]
     parts.append(("schema", json.dumps(SCHEMA)))
     text = ", ".join(f'"{name}": {text}' for name, text in sorted(parts) if text)
@@ -66,35 +66,37 @@ def hash_of(scenario: Scenario) -> str:
 
 @dataclass(slots=True)
 class Settings:
-    """Scenarios from a base and a few values in place of its own; each section is read once for each of its values."""
+    """Builds scenarios from a base and replacement values; each section is parsed once for each of its values."""
 
     base: Mapping[str, Any]
     _sections: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def effective(self, values: Values) -> dict[str, Any]:
-        """The values without knobs that the point's method lacks, and without an overlap where it waits for nothing."""
+        """The values without knobs that the point's method lacks, and without an overlap if nothing waits for a
+        transfer.
+        """
         knobs = [path for path in values if path.startswith("method.")]
         if not knobs:
             return dict(values)
         kind = method_type(self._named(values))
         lacks = {path for path in knobs if path != "method.name" and not _has(kind, path.removeprefix("method."))}
-        found = {path: value for path, value in values.items() if path not in lacks}
-        if found.get(f"method.{OVERLAP}", NO_OVERLAP) != NO_OVERLAP:
-            del found[f"method.{OVERLAP}"]
-            if self._method(found).waits:
+        kept = {path: value for path, value in values.items() if path not in lacks}
+        if kept.get(f"method.{OVERLAP}", NO_OVERLAP) != NO_OVERLAP:
+            del kept[f"method.{OVERLAP}"]
+            if self._method(kept).waits:
                 return {path: value for path, value in values.items() if path not in lacks}
-        return found
+        return kept
 
     def scenario(self, values: Values) -> Scenario:
-        """The scenario with `values` in place of the base's. Raises ScenarioError or UnitError."""
+        """The base scenario with `values` replaced. Raises ScenarioError or UnitError."""
         brought = self._brought(values)
         given = {name: self._kept(name, brought.get(name) or self._over_base(name, values)) for name in SECTIONS}
-        # Faults name workers and links of the base: they are read with each machine.
+        # Faults name workers and links of the base, so they are read with each machine.
         faults = self._kept("faults", self.base.get("faults", []))
         return Scenario(name="sweep", **given, method=self._method(values, brought), faults=faults)
 
     def _brought(self, values: Values) -> Mapping[str, Any]:
-        """What a file of measured compute times brings to sections that leave it open."""
+        """The values that a file of measured compute times supplies to sections that leave them open."""
         path = values.get("cluster.measured_compute", _mapping(self.base, "cluster").get("measured_compute"))
         if path is None:
             return {}
@@ -104,7 +106,7 @@ class Settings:
         return raw
 
     def _over_base(self, name: str, values: Values) -> dict[str, Any]:
-        """A section of the base with those of the values that are its fields."""
+        """A section of the base with the values that are its fields."""
         own = {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
         return {**_mapping(self.base, name), **own}
 
@@ -117,11 +119,11 @@ class Settings:
         raw = {key: value for key, value in raw.items() if _has(kind, key) or key in ("name", OVERLAP)}
         raw |= {path.removeprefix("method."): value for path, value in values.items() if path.startswith("method.")}
         overlap = raw.pop(OVERLAP, NO_OVERLAP)
-        found = self._kept("method", raw)
-        return found if overlap == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: overlap})
+        method = self._kept("method", raw)
+        return method if overlap == NO_OVERLAP or not method.waits else self._kept("method", raw | {OVERLAP: overlap})
 
     def _kept(self, name: str, raw: Any) -> Any:
-        """What a section says, read alone: sections name no fields of each other."""
+        """A parsed section, cached; sections do not refer to each other's fields."""
         key = (name, json.dumps(raw, sort_keys=True))
         if key not in self._sections:
             alone: dict[str, Any] = {"schema": SCHEMA, name: raw}
@@ -134,8 +136,8 @@ class Settings:
 
 
 def _mapping(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = base.get(name, {})
-    return found
+    section: Mapping[str, Any] = base.get(name, {})
+    return section
 
 
 def _has(kind: Any, key: str) -> bool:
@@ -143,10 +145,10 @@ def _has(kind: Any, key: str) -> bool:
 
 
 def points_of(question: Question) -> list[Point]:
-    """Every point, in the order of the axes, the last fastest, or in that of the draws; equal ones are one.
+    """Every distinct point, in the order of the axes (the last varies fastest) or of the samples.
 
-    A point whose values contradict each other says so. Raises ScenarioError where no point is left, and for an axis
-    that no point has.
+    Contradictory points state the contradiction. Raises ScenarioError if no point is left, and for an axis that no
+    point has.
     """
     settings = Settings(question.base)
     points: list[Point] = []
@@ -182,7 +184,7 @@ def points_of(question: Question) -> list[Point]:
 
 
 def _written(values: Values, path: str) -> Any:
-    """What a point that contradicts itself has in a field: what its axes say of it."""
+    """The value of a field in a contradictory point, as its axes state it."""
     value = values.get(path)
     try:
         return None if value is None else rule_at(path)[0].read(value, path)
@@ -201,22 +203,23 @@ def _combinations(question: Question) -> Iterator[dict[str, Any]]:
 
 
 def _shares(axes: Sequence[Axis], sample: Sample) -> list[list[float]]:
-    """Per point, how far along each axis it lies, in [0, 1).
+    """The position of each point along each axis, in [0, 1).
 
-    Latin hypercube: McKay, Beckman and Conover (1979). Sobol: scrambled (Owen, 1998), the first of a power of two.
+    Latin hypercube: McKay, Beckman and Conover (1979). Sobol: scrambled (Owen, 1998), the first points of a power of
+    two.
     """
     generator = stream(sample.seed, "sweep", sample.kind)
     if sample.kind == "random":
-        found = generator.random((sample.points, len(axes)))
+        positions = generator.random((sample.points, len(axes)))
     else:
         from scipy.stats import qmc
 
         kind: Any = qmc.LatinHypercube if sample.kind == "lhs" else qmc.Sobol
         named = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
         engine = kind(d=len(axes), **{named: generator})
-        found = (
+        positions = (
             engine.random(sample.points)
             if sample.kind == "lhs"
             else engine.random_base2(ceil(log2(sample.points)))[: sample.points]
         )
-    return [list(map(float, shares)) for shares in found]
+    return [list(map(float, shares)) for shares in positions]

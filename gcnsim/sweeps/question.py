@@ -1,4 +1,4 @@
-"""The question of a sweep: a scenario, the fields that vary, which points count, and how well each is answered."""
+"""The question of a sweep: a scenario, the varied fields, the conditions on points, and the detail of each answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEYS: Final = ("schema", "name", "base", "axes", "where", "constraints", "sample
 FULL: Final = "full"
 NONE: Final = "none"
 INTERVALS: Final = (FULL, NONE)
-"""The interval of what-if, or none."""
+"""Whether rows have what-if's interval or none."""
 
 GRID: Final = "grid"
 SAMPLES: Final = ("random", "lhs", "sobol")
@@ -36,7 +36,7 @@ MOST_POINTS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many points are drawn, how, and by which seed, where not every combination is one."""
+    """A sample of the combinations: the number of points, the sampling method and its seed."""
 
     kind: str
     points: int
@@ -45,11 +45,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a sweep asks.
+    """The question of a sweep.
 
-    base: a scenario as plain data, of which points replace fields. sample: None where every combination is a point.
-    where: conditions without which a combination is no point. constraints: the same, of what is wanted of an answer;
-    fits: only settings that every GPU holds are simulated. interval: `full` as what-if's, or `none`. prices: of costs.
+    base: a scenario as plain data; points replace its fields. sample: None if every combination is a point. where:
+    conditions that every point satisfies. constraints: conditions on wanted answers. fits: simulate only settings that
+    fit in GPU memory. interval: `full` as in what-if, or `none`. prices: for costs.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Question:
 
     @property
     def combinations(self) -> int:
-        """How many points there are before conditions are asked and equal ones are one."""
+        """The number of combinations, before conditions and before duplicates are removed."""
         return prod(len(axis.values) for axis in self.axes) if self.sample is None else self.sample.points
 
     def payload(self) -> dict[str, Any]:
-        """As plain data, ranges written out; `read_question` gives the same question back."""
+        """The question as plain data with ranges expanded; `read_question` restores it."""
         payload: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "base": dict(self.base)}
         payload["axes"] = {axis.path: _axis_text(axis) for axis in self.axes}
         payload["where"] = [condition.text for condition in self.where]
@@ -80,36 +80,36 @@ class Question:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of what is asked, its name aside."""
+        """SHA-256 (hex) of the question without its name."""
         question = {key: value for key, value in self.payload().items() if key != "name"}
-        # The order of the axes is that of the points.
+        # The order of the axes is the order of the points.
         question["order"] = [axis.path for axis in self.axes]
         return hashlib.sha256(json.dumps(question, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def _axis_text(axis: Axis) -> Any:
-    found = axis.between
-    if found is None:
+    between = axis.between
+    if between is None:
         return list(axis.values)
-    return f"{found.kind}({found.at(0.0)}, {found.at(1.0)})"
+    return f"{between.kind}({between.at(0.0)}, {between.at(1.0)})"
 
 
 def load_question(path: str | Path) -> dict[str, Any]:
-    """The question in the file at `path`, as plain data. Raises FileError or ScenarioError."""
-    found = read_yaml(path)
-    if not isinstance(found, dict):
-        raise ScenarioError(f"{path}: {denied(found)} the question of a sweep; it starts with schema: {SCHEMA}")
-    if found.get("schema") != SCHEMA:
-        raise ScenarioError(f"{path}: {unknown_schema(found)}; write schema: {SCHEMA}")
-    return found
+    """Load the question in the file at `path` as plain data. Raises FileError or ScenarioError."""
+    document = read_yaml(path)
+    if not isinstance(document, dict):
+        raise ScenarioError(f"{path}: {denied(document)} the question of a sweep; it starts with schema: {SCHEMA}")
+    if document.get("schema") != SCHEMA:
+        raise ScenarioError(f"{path}: {unknown_schema(document)}; write schema: {SCHEMA}")
+    return document
 
 
 def read_question(
     mapping: Mapping[str, Any], overrides: Sequence[str] = (), axis: Mapping[str, object] | None = None
 ) -> Question:
-    """The question in `mapping`, with `overrides` (`PATH=VALUE`) put over its base and `axis` over its axes.
+    """Parse the question in `mapping`. `overrides` (`PATH=VALUE`) replace values of its base, `axis` replaces axes.
 
-    Raises ScenarioError, UnitError or FileError: path, value, what is allowed.
+    Raises ScenarioError, UnitError or FileError with path, value and allowed values.
     """
     for key in mapping:
         if key not in KEYS:
@@ -145,7 +145,7 @@ def read_question(
 
 
 def _refuse_set(axes: Mapping[str, Axis], overrides: Sequence[str]) -> None:
-    """Raises ScenarioError for an override that the points would replace."""
+    """Raise ScenarioError for an override that the points would replace."""
     for text in overrides:
         path = str(text).partition("=")[0].strip()
         if path in axes:
@@ -153,21 +153,21 @@ def _refuse_set(axes: Mapping[str, Axis], overrides: Sequence[str]) -> None:
 
 
 def _section(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = mapping.get(key, {})
-    if not isinstance(found, dict):
-        raise ScenarioError(f"{key}: {denied(found)} a section")
-    return found
+    section = mapping.get(key, {})
+    if not isinstance(section, dict):
+        raise ScenarioError(f"{key}: {denied(section)} a section")
+    return section
 
 
 def _lines(mapping: Mapping[str, Any], key: str) -> list[tuple[str, object]]:
-    found = mapping.get(key, [])
-    if not isinstance(found, list):
-        raise ScenarioError(f"{key}: {denied(found)} a list")
-    return [(f"{key}[{index}]", one) for index, one in enumerate(found)]
+    lines = mapping.get(key, [])
+    if not isinstance(lines, list):
+        raise ScenarioError(f"{key}: {denied(lines)} a list")
+    return [(f"{key}[{index}]", one) for index, one in enumerate(lines)]
 
 
 def _refuse_continuous(axes: Mapping[str, Axis], sample: Sample | None) -> None:
-    """Raises ScenarioError for a range without a count where every combination is a point."""
+    """Raise ScenarioError for a range without a count if every combination is a point."""
     for path, axis in axes.items():
         if axis.between is not None and sample is None:
             raise ScenarioError(
@@ -195,7 +195,7 @@ def _sample(given: object) -> Sample | None:
 
 
 def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str, Axis]) -> dict[str, Any]:
-    """The base as plain data, with the overrides; it is read once, so that its own errors are said first."""
+    """The base as plain data with the overrides; it is parsed first so that its errors are reported first."""
     raw = {"schema": SCENARIO_SCHEMA, "name": "sweep", **deepcopy(dict(given))}
     for override in overrides:
         put_over(raw, override)
@@ -206,7 +206,7 @@ def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str,
     if isinstance(method, dict) and names:
         kind = method_type(method.get("name", DEFAULT), "base.method.name")
         some = [method_type(name, "axes.method.name") for name in names]
-        # What only methods of the axis have is theirs.
+        # Knobs of the methods on the axis are removed from the base.
         own["method"] = {
             key: value
             for key, value in method.items()
@@ -215,13 +215,13 @@ def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str,
     try:
         from_mapping(own, "base")
     except ScenarioError:
-        # Fields of a machine must go together, and those that vary do not have the base's values.
+        # Fields of a machine depend on each other, and varied fields do not keep the base's values.
         from_mapping(_at_first(own, axes), "base")
     return raw
 
 
 def _at_first(base: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, Any]:
-    """The base with the first value of every field of the machine that varies."""
+    """The base with the first value of every varied machine field."""
     own = deepcopy(dict(base))
     for path, axis in axes.items():
         section, _, key = path.partition(".")
@@ -231,14 +231,14 @@ def _at_first(base: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, An
 
 
 CHOSEN: Final = ("price", "file", "pricing", "currency", "exchange")
-"""Keys of somebody's choice: what options of what-if say."""
+"""The keys that correspond to options of what-if."""
 
 WRITTEN: Final = ("pricing", "currency", "per_usd", "rate_source", "given")
-"""Keys of prices that are written out."""
+"""The keys of prices that are stored in full."""
 
 
 def payload_of(book: PriceBook) -> dict[str, Any]:
-    """The prices written out, as plain data; `read_prices` gives the same back. Empty where they are the usual ones."""
+    """The prices as plain data for `read_prices`; empty for the default prices."""
     if replace(book, asked=False) == PriceBook():
         return {}
     rate = book.exchange
@@ -247,9 +247,9 @@ def payload_of(book: PriceBook) -> dict[str, Any]:
 
 
 def read_prices(given: object) -> PriceBook:
-    """The prices that a question's section chooses or has written out; None chooses nothing.
+    """Parse the prices that a question chooses or stores in full; None gives the default.
 
-    Raises ScenarioError or FileError: path, value, what is allowed.
+    Raises ScenarioError or FileError with path, value and allowed values.
     """
     if given is None:
         return PriceBook()
@@ -277,13 +277,13 @@ def read_prices(given: object) -> PriceBook:
 
 
 def _of_section(error: GcnsimError) -> GcnsimError:
-    """What an option of what-if would be told, of the key of the same name."""
+    """Convert an error about an option of what-if to one about the key of the same name."""
     text = str(error)
     return ScenarioError(f"prices.{text[2:]}") if text.startswith("--") else error
 
 
 def _written_prices(given: Mapping[str, Any]) -> PriceBook:
-    """Prices that `payload_of` has written. Raises ScenarioError for what it has not."""
+    """Parse the prices that `payload_of` stored. Raises ScenarioError for anything else."""
     damaged = ScenarioError(f"prices: is not what a sweep writes; allowed: {', '.join(CHOSEN)}")
     try:
         rows = tuple(Price(**row) for row in given["given"])

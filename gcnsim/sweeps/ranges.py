@@ -16,13 +16,13 @@ from gcnsim.scenario import rule_at
 from gcnsim.units import FRACTION, Quantity
 
 DIGITS: Final = 6
-"""Significant digits of a value between two ends: ends ten apart then give 0.1, not 0.10000000000000002."""
+"""Significant digits of a value inside a range, so that steps give 0.1 and not 0.10000000000000002."""
 
 MOST_VALUES: Final = 1_000_000
-"""Of one axis."""
+"""The most values of one axis."""
 
 MOST_DIGITS: Final = 18
-"""Of a whole number."""
+"""The most digits of a whole number."""
 
 _WHOLE: Final = re.compile(r"(-?[0-9]+)\.\.(-?[0-9]+)(?:/([0-9]+))?")
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
@@ -35,9 +35,9 @@ HOW: Final = "write values (5Gbps,10Gbps), whole numbers (0..4, 0..16/4), linear
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """All numbers between two ends, of which a sample draws: `linear(1Gbps, 100Gbps)`.
+    """A continuous range from which samples are drawn: `linear(1Gbps, 100Gbps)`.
 
-    low, high: in `unit`, that of the low end; empty of plain numbers, which may be `whole`.
+    low, high: in `unit`, the unit of the low end. Plain numbers have an empty unit and may be `whole`.
     """
 
     kind: str
@@ -47,10 +47,10 @@ class Between:
     unit: str
 
     def at(self, share: float) -> Any:
-        """The value at `share` of the way from the low to the high end, as a scenario writes it."""
+        """The value at `share` of the way from the low to the high end, in scenario notation."""
         low, high = (math.log(self.low), math.log(self.high)) if self.kind == "log" else (self.low, self.high)
         if self.whole:
-            # Every number has an equal share, the ends too: up to one behind the last, rounded down.
+            # Every whole number has the same share, including the ends: round down to at most `high`.
             low, high = (math.log(self.low), math.log(self.high + 1)) if self.kind == "log" else (low, high + 1)
         value = low + (high - low) * share
         value = math.exp(value) if self.kind == "log" else value
@@ -62,23 +62,24 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A field of a scenario and its values, as a scenario writes them. between: what a sample draws from instead."""
+    """A field of a scenario and its values in scenario notation. between: the range to sample instead."""
 
     path: str
     values: tuple[Any, ...]
     between: Between | None = None
 
     def at(self, share: float) -> Any:
-        """The value at `share` in [0, 1): of a list the one that far down, of a range the number."""
+        """The value at `share` in [0, 1): an item of the list, or a number of the range."""
         if self.between is not None:
             return self.between.at(share)
         return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
 
 
 def read_axis(path: str, written: object, where: str) -> Axis:
-    """The axis over the field at `path`; where: what a message starts with before the path, `axes.` or `--axis `.
+    """Parse the axis over the field at `path`. where: the start of messages before the path, `axes.` or `--axis `.
 
-    Raises ScenarioError: an unknown field (with the nearest), an empty range, a value that the field may not hold.
+    Raises ScenarioError for an unknown field (with the closest name), an empty range, or a value the field does not
+    allow.
     """
     at = f"{where}{path}"
     try:
@@ -88,11 +89,11 @@ def read_axis(path: str, written: object, where: str) -> Axis:
     values: list[Any] = []
     between: Between | None = None
     for one in _items(written, rule, at):
-        found = _one(one, rule, at)
-        if isinstance(found, Between):
-            between = found
+        more = _one(one, rule, at)
+        if isinstance(more, Between):
+            between = more
         else:
-            values += found
+            values += more
     if between is not None and (values or not isinstance(written, str)):
         raise ScenarioError(f"{at}: {shown(written)} mixes a range without a count with other values; {HOW}")
     if between is None and not values:
@@ -105,12 +106,12 @@ def read_axis(path: str, written: object, where: str) -> Axis:
 
 
 def _key(value: Any) -> tuple[str, str]:
-    """By which equal values are found: 1 and true are not."""
+    """The key that identifies equal values; 1 and true differ."""
     return type(value).__name__, repr(value)
 
 
 def _check(value: Any, rule: FieldRule, optional: bool, at: str, path: str) -> None:
-    """Refuse a value that the field may not hold; what only some methods' knobs may hold is read with the method."""
+    """Refuse a value that the field does not allow. Knobs of some methods are checked with the method."""
     if value is None and optional:
         return
     try:
@@ -122,14 +123,14 @@ def _check(value: Any, rule: FieldRule, optional: bool, at: str, path: str) -> N
 
 
 def _items(written: object, rule: FieldRule, at: str) -> list[object]:
-    """What is listed. Raises ScenarioError for a mapping, and for text that is no document."""
+    """The listed items. Raises ScenarioError for a mapping or invalid text."""
     if isinstance(written, list):
         return list(written)
     if isinstance(written, dict):
         raise ScenarioError(f"{at}: a mapping is not a list of values; {HOW}")
     if not isinstance(written, str):
         return [written]
-    # Of a list of names or numbers the commas are its own: several are given as a list.
+    # Inside a list of names or numbers, commas belong to the item; several items are given as a YAML list.
     single = isinstance(rule, Number | QuantityRange | Choice | Flag | Cache)
     texts = list(_split(written, at)) if single else [written]
     try:
@@ -139,7 +140,7 @@ def _items(written: object, rule: FieldRule, at: str) -> list[object]:
 
 
 def _split(text: str, at: str) -> Iterator[str]:
-    """The parts between commas that stand in no parentheses."""
+    """Split text at commas outside parentheses."""
     depth, part = 0, ""
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -218,10 +219,10 @@ def _between(kind: str, low: str, high: str, rule: FieldRule, at: str) -> Betwee
 def _end(text: str, quantity: Quantity | None, unit: str, at: str) -> float:
     """An end of a range in `unit`. Raises ScenarioError."""
     try:
-        found = float(text) if quantity is None else quantity.parse(text) / quantity.parse(f"1{unit}")
+        number = float(text) if quantity is None else quantity.parse(text) / quantity.parse(f"1{unit}")
     except (ValueError, UnitError) as error:
         reason = str(error) if isinstance(error, UnitError) else f"{text!r} is not a number"
         raise ScenarioError(f"{at}: {reason}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ScenarioError(f"{at}: {text!r} is not finite")
-    return found
+    return number

@@ -1,4 +1,4 @@
-"""A sweep from its question to its results: what is left to do, in chunks, to an executor, into the folder."""
+"""Run a sweep: send the remaining points in chunks to an executor and store the rows in the folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gcnsim.sweeps.question import Question, payload_of
 from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, Executor, file_hash, files_of, versions
 
 Progress: TypeAlias = Callable[[int, int], object]
-"""Hears how many points are done, and of how many."""
+"""A callback that receives the number of finished points and the total."""
 
 CHUNK: Final = 32
-"""Most points of a chunk: what is lost where a sweep is killed, on each core."""
+"""The most points of a chunk, i.e. the most that one core loses if a sweep is killed."""
 
 LIMIT: Final = 10_000
-"""Most points of a sweep that nobody confirmed."""
+"""The most points of a sweep without confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ class Plan:
 
     @property
     def refused(self) -> int:
-        """How many of them contradict themselves."""
+        """The number of contradictory points."""
         return sum(point.scenario is None for point in self.points)
 
 
 def plan(question: Question, limit: int | None = LIMIT) -> Plan:
-    """The points. limit: None for any number. Raises ScenarioError for more than that, for what has no point, and
-    for a price of what no point has.
+    """Return the points of a question. limit: None for any number.
+
+    Raises ScenarioError for more points than the limit, for no point, and for a price that no point uses.
     """
 
     def refuse_more(count: int, allowed: int, about: str = "") -> None:
@@ -67,13 +68,12 @@ def run(
     progress: Progress = lambda done, total: None,
     notice: Callable[[str], object] = lambda line: None,
 ) -> Folder:
-    """Answer every point of the question that the folder does not have yet.
+    """Answer every point of the question that the folder lacks.
 
-    executor: made only where there is something to do. notice: of what is odd about the graphs of the points.
-    Raises GcnsimError.
+    executor: a function that creates the executor; called only if points remain. notice: a callback for warnings about
+    the graphs. Raises GcnsimError.
     """
-    # A question without points, files that are not there, a foreign folder and an executor that cannot be had leave
-    # nothing behind.
+    # Check the question, its files, the folder and the executor before anything is written.
     refuse_foreign(path)
     points = () if (Path(path) / MANIFEST).exists() else plan(question, limit).points
     files = {file: file_hash(file) for file in files_asked(question)}
@@ -104,28 +104,28 @@ def run(
 def _say_graphs(points: Sequence[Point], notice: Callable[[str], object]) -> None:
     works = (point.scenario.workload for point in points if point.scenario is not None)
     for path, ids, ends in dict.fromkeys((work.graph, work.ids, work.ends) for work in works):
-        with suppress(GcnsimError):  # of a graph that cannot be used the points say it
+        with suppress(GcnsimError):  # If a graph is unusable, its points report it.
             columns = None if ends is None else two_columns(ends, "workload.ends")
             for line in graph_notes(load_graph(path, ids, columns)) if path is not None else ():
                 notice(line)
 
 
 def files_asked(question: Question) -> list[str]:
-    """The files that the question's points name: what is in them is part of what is asked."""
+    """The files that the points name; the question includes their contents."""
     varied = {axis.path: axis.values for axis in question.axes}
-    found = []
+    files = []
     for field in (*FILE_FIELDS, DEVICE):
         section, _, key = field.partition(".")
         own = question.base.get(section)
         values = varied.get(field, (own.get(key) if isinstance(own, Mapping) else None,))
-        found += [value for value in values if isinstance(value, str) and (field != DEVICE or value.endswith(".yaml"))]
-    return list(dict.fromkeys(found))
+        files += [value for value in values if isinstance(value, str) and (field != DEVICE or value.endswith(".yaml"))]
+    return list(dict.fromkeys(files))
 
 
 def _answered(
     question: Question, left: Sequence[Point], executor: Callable[[], Executor]
 ) -> Iterator[tuple[list[Point], list[dict[str, Any]]]]:
-    """Chunks with their rows, in any order. Raises ScenarioError for a worker that would answer otherwise."""
+    """The chunks with their rows, in any order. Raises ScenarioError for a worker of other versions or files."""
     if not left:
         return
     chunks = list(chunked(left))
@@ -134,22 +134,21 @@ def _answered(
     shared: dict[str, Any] = {"versions": versions(), "files": files, "base": dict(question.base)}
     shared |= {"interval": question.interval, "fits": question.fits, "prices": payload_of(question.prices) or None}
     texts = [json.dumps(shared | {"points": [[point.index, point.values] for point in chunk]}) for chunk in chunks]
-    engine()  # found before processes are forked, so once for all of them
+    engine()  # Computed before processes fork, so once for all of them.
     for place, text in executor().answers(texts):
         chunk = chunks[place]
         if text is None:
             reason = "its worker ended each time it was asked"
             yield chunk, [{"point": one.index, "state": LOST, "reason": reason} for one in chunk]
             continue
-        found = json.loads(text)
-        if "mismatch" in found:
-            raise ScenarioError(f"--executor: {found['mismatch']}")
-        yield chunk, found["rows"]
+        answer = json.loads(text)
+        if "mismatch" in answer:
+            raise ScenarioError(f"--executor: {answer['mismatch']}")
+        yield chunk, answer["rows"]
 
 
 def chunked(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """The points, which have scenarios, in chunks that share their counts: of the same work on as many GPUs, by the
-    same method; most GPUs first."""
+    """Split points into chunks that share counts: same workload, number of GPUs and method. Most GPUs first."""
     groups: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         scenario = point.scenario

@@ -1,4 +1,4 @@
-"""The rows of a sweep as Parquet: one a point, typed, with what the sweep is in the metadata."""
+"""The rows of a sweep as Parquet: one typed row per point, with the sweep's question in the metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEAD: Final = ("point", "id", "state", "reason")
-"""Columns before the axes: the point's place, the hash of its scenario, what became of it, and why."""
+"""The columns before the axes: the point's index, the hash of its scenario, its state, and the reason."""
 
 LEFT_OUT: Final = (
     "may_be_recommended",
@@ -37,12 +37,12 @@ LEFT_OUT: Final = (
     "host",
     "gpus_per_server",
 )
-"""Fields of a row that only a recommendation has."""
+"""Fields of a row that only recommendations have."""
 
 OF_ROW: Final = tuple(key for key in KEYS if key not in LEFT_OUT)
 
 _ROWS: Final = 10_000
-"""Rows of a group in the file."""
+"""The rows per row group of the file."""
 
 
 def schema_of(axes: Sequence[Axis], about: Mapping[str, str]) -> pa.Schema:
@@ -51,18 +51,18 @@ def schema_of(axes: Sequence[Axis], about: Mapping[str, str]) -> pa.Schema:
 
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
     hints = get_type_hints(Row)
-    found = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
-    found += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
+    columns = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
+    columns += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
     for item in fields(Row):
         if item.name in OF_ROW:
             named = {kind for kind in kinds if kind in getattr(hints[item.name], "__args__", (hints[item.name],))}
             (kind,) = named
-            found.append((item.name, kinds[kind]))
-    return pa.schema(found, metadata=dict(about))
+            columns.append((item.name, kinds[kind]))
+    return pa.schema(columns, metadata=dict(about))
 
 
 def _kind_of(axis: Axis) -> type:
-    """Of an axis's column: whole numbers, numbers, or text."""
+    """The type of an axis's column: integers, numbers, or text."""
     values = axis.values if axis.between is None else (axis.between.at(0.0), axis.between.at(1.0))
     held = [value for value in values if value is not None]
     for kinds, found in (((bool,), bool), ((int,), int), ((int, float), float)):
@@ -85,14 +85,14 @@ def table_of(points: Sequence[Point], rows: Sequence[Mapping[str, Any]], schema:
 
 
 def _cell(value: Any, kind: Any) -> Any:
-    """A value of an axis in its column; in one of text as a scenario writes it."""
+    """A value of an axis as its column stores it; text is in scenario notation."""
     if str(kind) != "string" or value is None or isinstance(value, str):
         return value
     return json.dumps(value)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write the file whole or not at all. Raises FileError."""
+    """Write the file atomically. Raises FileError."""
     import pyarrow.parquet as pq
 
     with atomic_write(path) as file:
@@ -100,7 +100,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def read_table(path: Path) -> pa.Table:
-    """The table in a file of a sweep. Raises FileError for one that is missing, damaged or not ours."""
+    """Read the table in a file of a sweep. Raises FileError if it is missing, damaged or not a sweep's."""
     import pyarrow as pa
 
     try:
@@ -116,7 +116,7 @@ def read_table(path: Path) -> pa.Table:
 
 
 def wrong_rows(table: pa.Table, schema: pa.Schema, points: int) -> str | None:
-    """What keeps the table from being rows of a sweep of these columns and so many points; None: nothing."""
+    """Why the table does not hold rows of these columns and points; None if it does."""
     import pyarrow.compute as pc
 
     if not table.schema.equals(schema, check_metadata=False):
@@ -131,14 +131,14 @@ def wrong_rows(table: pa.Table, schema: pa.Schema, points: int) -> str | None:
 
 
 def joined(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
-    """All rows, in the order of their points, in one piece."""
+    """All rows in the order of their points, in one chunk."""
     import pyarrow as pa
 
     return pa.concat_tables([schema.empty_table(), *tables]).sort_by("point").combine_chunks()
 
 
 Filter: TypeAlias = Callable[[Mapping[str, Any]], bool]
-"""Whether a point, by its columns, is wanted."""
+"""A function that decides by its columns whether a point is wanted."""
 
 WHERE: Final = "--where"
 HOW: Final = "write COLUMN OPERATOR VALUE, e.g. iteration_s < 0.5 or cluster.bandwidth >= 10Gbps"
@@ -146,10 +146,10 @@ _COLUMN: Final = re.compile(r"\s*([A-Za-z_0-9.]+)\s*(<=|>=|==|!=|<|>|\bin\b)\s*(
 
 
 def read_filter(text: str, axes: Sequence[Axis]) -> Filter:
-    """What `text` asks of a point of a sweep over `axes`. A point that lacks a field keeps a condition on it, as it
-    does in the sweep's question; one that lacks a column of the answers does not.
+    """Parse a filter on the points of a sweep over `axes`.
 
-    Raises ScenarioError for what is no condition, and for a field or column that its table does not have.
+    A point without a varied field satisfies a condition on it, as in the sweep's question. A point without an answer
+    column does not. Raises ScenarioError for invalid text and for an unknown field or column.
     """
     match = _COLUMN.fullmatch(text)
     if match is None:
@@ -170,13 +170,13 @@ def read_filter(text: str, axes: Sequence[Axis]) -> Filter:
 
 
 def read_filters(texts: Sequence[str], axes: Sequence[Axis]) -> Filter:
-    """That all of `texts` are kept. Raises ScenarioError."""
+    """A filter that requires all of `texts`. Raises ScenarioError."""
     every = [read_filter(text, axes) for text in texts]
     return lambda point: all(keeps(point) for keeps in every)
 
 
 def _held(point: Mapping[str, Any], path: str) -> Any:
-    """A point's value of a field that varies, as the field reads it; None where it has none."""
+    """A point's value of a varied field, parsed; None if it has none."""
     value = point.get(path)
     if value is None:
         return None

@@ -1,9 +1,8 @@
-"""What a worker does, and who the workers are: this machine's cores, a Dask cluster, a Ray cluster.
+"""Workers of a sweep and their task: this machine's cores, a Dask cluster, or a Ray cluster.
 
-A worker gets a chunk of points and gives their rows, both as text; nothing but plain data travels. The text names the
-versions and the hashes of files that the rows depend on; a worker that has others says so. An executor yields each
-chunk's place with its answer, as they come; None where the worker that had it ended, `ATTEMPTS` times. What a chunk
-raises is raised here.
+A worker receives a chunk of points and returns their rows, both as JSON text. The text contains the versions and file
+hashes that the rows depend on, and a worker with others refuses it. An executor yields each chunk's index with its
+answer as they arrive. The answer is None if the worker died `ATTEMPTS` times. Exceptions of a chunk are raised here.
 """
 
 from __future__ import annotations
@@ -37,8 +36,9 @@ REFUSED: Final = "refused"
 TOO_LARGE: Final = "does not fit"
 LOST: Final = "lost"
 STATES: Final = (DONE, REFUSED, TOO_LARGE, LOST)
-"""Of a point: answered; refused, as the method or the machine does not allow it; left out, as no GPU holds it; its
-worker ended, several times."""
+"""The states of a point: answered; refused by the method or the machine; skipped because it does not fit in memory;
+lost because its worker died several times.
+"""
 
 FILE_FIELDS: Final = (
     "cluster.calibration",
@@ -52,19 +52,19 @@ FILE_FIELDS: Final = (
 """Fields of a scenario that name a file."""
 
 DEVICE: Final = "cluster.device"
-"""A field that names a file where its value is one's own device."""
+"""A field that may name a file with a device of the user."""
 
 SHARED: Final = ("base", "interval", "fits", "prices")
-"""What all chunks of a sweep say, in the order of what `Answering` takes."""
+"""The data that all chunks of a sweep share, in the order of the arguments of `Answering`."""
 
 
 def versions() -> dict[str, str]:
-    """What must be the same on both sides for the same bytes."""
+    """The versions that must agree on both sides for identical bytes."""
     return {"gcnsim": __version__, "python": ".".join(platform.python_version_tuple()[:2]), "numpy": np.__version__}
 
 
 def file_hash(path: str) -> str:
-    """SHA-256 (hex) of a file, of a folder by the names and contents in it. Raises FileError."""
+    """SHA-256 (hex) of a file, or of the names and contents in a folder. Raises FileError."""
     try:
         stamp = Path(path).stat()
     except OSError as error:
@@ -74,17 +74,17 @@ def file_hash(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _file_hash(path: str, _: tuple[int, int]) -> str:
-    place, found = Path(path), hashlib.sha256()
+    place, digest = Path(path), hashlib.sha256()
     try:
         for one in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if one.is_file():
-                found.update(one.name.encode())
+                digest.update(one.name.encode())
                 with open(one, "rb") as file:
                     while block := file.read(1 << 20):
-                        found.update(block)
+                        digest.update(block)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def files_of(scenario: Scenario) -> Iterator[str]:
@@ -100,7 +100,7 @@ def files_of(scenario: Scenario) -> Iterator[str]:
 
 
 def answer(text: str) -> str:
-    """The rows of a chunk, both as JSON: `rows`, or `mismatch` where this worker would answer otherwise."""
+    """The answer to a chunk as JSON: `rows`, or `mismatch` if this worker has other versions or files."""
     request = json.loads(text)
     problem = _mismatch(request)
     if problem is not None:
@@ -116,16 +116,16 @@ def _mismatch(request: Mapping[str, Any]) -> str | None:
             return f"{name} {own.get(name)} on a worker, {wanted} here; allowed: the same on both"
     for path, wanted in request["files"].items():
         try:
-            found = file_hash(path)
+            actual = file_hash(path)
         except FileError as error:
             return f"{error} (on a worker)"
-        if found != wanted:
+        if actual != wanted:
             return f"{path}: another file on a worker than here; allowed: the same on both"
     return None
 
 
 _kept: dict[str, Answering] = {}
-"""Of this process, by what is asked: a worker answers chunk after chunk of one sweep."""
+"""Answering objects of this process, by question; a worker answers many chunks of one sweep."""
 
 
 def _worker(request: str) -> Answering:
@@ -136,7 +136,7 @@ def _worker(request: str) -> Answering:
 
 
 class Answering:
-    """Answers points of one base; what they share is read once."""
+    """Answers points of one base and reads shared inputs once."""
 
     def __init__(
         self, base: Mapping[str, Any], interval: str, fits: bool, prices: Mapping[str, Any] | None = None
@@ -147,14 +147,14 @@ class Answering:
         self._templates = Templates()
 
     def rows(self, points: Sequence[tuple[int, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-        """A row for each point, as plain data: `point`, `state`, `reason`, and the fields of `Row` where it is done."""
+        """A row for each point as plain data: `point`, `state`, `reason`, and the fields of `Row` if it is answered."""
         with self._templates.used():
             return [self._row(index, values) for index, values in points]
 
     def _row(self, index: int, values: Mapping[str, Any]) -> dict[str, Any]:
         try:
             scenario = self._settings.scenario(values)
-            # What surely does not fit need not be simulated.
+            # A setting that surely exceeds the memory is not simulated.
             possible = not self._fits or self._evaluator.studies(scenario).fits(scenario)
             row = asdict(self._evaluator.row(scenario, interval=self._interval)) if possible else None
         except GcnsimError as error:
@@ -167,35 +167,35 @@ class Answering:
 Answer: TypeAlias = tuple[int, str | None]
 
 ATTEMPTS: Final = 3
-"""Times that a chunk is given to a worker."""
+"""How often a chunk is given to a worker."""
 
 IN_FLIGHT: Final = 3
-"""Chunks given out for each worker: so many wait that none idles, and not all of them."""
+"""Outstanding chunks per worker: enough to keep every worker busy."""
 
 REACH_S: Final = 10
-"""Seconds in which a scheduler answers, or cannot be reached."""
+"""Seconds after which a silent scheduler counts as unreachable."""
 
 OWN: Final = ("auto", "local")
-"""Addresses of Ray that are found, or begun, on this machine."""
+"""Ray addresses that find or start a cluster on this machine."""
 
 NAMES: Final = ("cores", "dask", "ray")
 
 
 class Executor(Protocol):
-    """Answers chunks somewhere."""
+    """Answers chunks on some set of workers."""
 
     def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
-        """Each chunk's place and answer, in any order."""
+        """Yield each chunk's index and answer, in any order."""
 
 
 class Cores:
-    """This machine's cores: `processes` of them."""
+    """Answers chunks on `processes` cores of this machine."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
 
     def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
-        """Each chunk's place and answer, in any order."""
+        """Yield each chunk's index and answer, in any order."""
         yield from parallel_stream(answer, chunks, self.processes, ATTEMPTS)
 
 
@@ -205,9 +205,9 @@ def _handed_out(
     submit: Callable[[str], Any],
     finished: Callable[[list[Any]], tuple[Any, str | None]],
 ) -> Iterator[Answer]:
-    """Each chunk's place and answer, in any order, with a few chunks waiting for each worker.
+    """Yield each chunk's index and answer, in any order, with a few chunks queued for each worker.
 
-    submit: hands out a chunk, and names it. finished: the next of those named that is done, with its answer.
+    submit: submits a chunk and returns its handle. finished: waits for one of the handles and returns its answer.
     """
     places: dict[Any, int] = {}
     todo = list(reversed(range(len(chunks))))
@@ -220,7 +220,7 @@ def _handed_out(
 
 
 class Dask:
-    """The workers of a Dask scheduler. Raises ScenarioError where it is not installed or cannot be reached."""
+    """Answers chunks on the workers of a Dask scheduler. Raises ScenarioError if it is not installed or unreachable."""
 
     def __init__(self, scheduler: str) -> None:
         self._distributed = distributed = _extra("distributed", "dask")
@@ -232,7 +232,7 @@ class Dask:
         self._lost: type[BaseException] = importlib.import_module("distributed.scheduler").KilledWorker
 
     def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
-        """Each chunk's place and answer, in any order."""
+        """Yield each chunk's index and answer, in any order."""
         with self._client as client:
             running = self._distributed.as_completed(loop=client.loop)
 
@@ -246,14 +246,14 @@ class Dask:
                 try:
                     return done.key, done.result()
                 except self._lost:
-                    # The scheduler has tried several workers by then (its allowed-failures, 3).
+                    # By then the scheduler has tried several workers (its allowed-failures, 3).
                     return done.key, None
 
             yield from _handed_out(chunks, sum(client.nthreads().values()), submit, finished)
 
 
 class Ray:
-    """The workers of a Ray cluster. Raises ScenarioError where it is not installed or cannot be reached."""
+    """Answers chunks on the workers of a Ray cluster. Raises ScenarioError if it is not installed or unreachable."""
 
     def __init__(self, address: str) -> None:
         self._ray = ray = _extra("ray", "ray")
@@ -265,7 +265,7 @@ class Ray:
             raise _unreachable("address", address, error) from None
 
     def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
-        """Each chunk's place and answer, in any order."""
+        """Yield each chunk's index and answer, in any order."""
         ray = self._ray
         lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError)
         task = ray.remote(max_retries=ATTEMPTS - 1, num_cpus=1)(answer)
@@ -284,7 +284,7 @@ class Ray:
 
 
 def executor_of(name: str, address: str | None, processes: int) -> Executor:
-    """The executor `name`, at `address` where it needs one. Raises ScenarioError."""
+    """The executor `name`, at `address` if it needs one. Raises ScenarioError."""
     if name == "cores":
         if address is not None:
             raise ScenarioError("--scheduler, --address: only valid with --executor dask or ray; it is cores")
@@ -303,7 +303,9 @@ def _extra(module: str, extra: str) -> Any:
 
 
 def _reach(option: str, address: str, example: str) -> None:
-    """Raises ScenarioError for what is no address, or where nobody listens: the libraries take minutes to say so."""
+    """Raise ScenarioError for an invalid address or one that nothing listens on; the libraries take minutes to report
+    it.
+    """
     match = re.fullmatch(r"(?:[a-z]+://)?\[?([^\s\[\]]+?)\]?:(\d{1,5})", address)
     if match is None or int(match[2]) >= 2**16:
         raise ScenarioError(f"--{option}: {address!r} is not an address; write e.g. {example}")

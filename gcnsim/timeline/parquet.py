@@ -32,8 +32,7 @@ _NUMBERS: Final[dict[str, tuple[str, int]]] = {
 def write_spans(path: str | Path, timeline: Timeline, about: dict[str, str]) -> None:
     """Write one row per span: kind, worker, stream, iteration, layer, direction, peer, start_ps, end_ps, nbytes.
 
-    about: text that travels in the file's metadata (scenario hash, seed, version). Raises FileError when the file
-    cannot be written.
+    about: text for the file's metadata (scenario hash, seed, version). Raises FileError if the file cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,12 +1,12 @@
-"""A run as a trace file for Perfetto: its iterations, what each worker does, its messages as arrows, its links' rates.
+"""A run as a trace file for Perfetto: iterations, work of each worker, messages as arrows, link rates.
 
-The format is the JSON of the "Trace Event Format", times in microseconds, written exactly to the picosecond: a process
-`iterations` with a slice for each, warm-up ones marked; a process per worker with a track per kind of work; an arrow
-(`ph` s and f) from where a message leaves to where it arrives; a process `links` with a counter (`ph` C) per link, in
-bytes per second.
+The format is the JSON of the "Trace Event Format", with times in microseconds, exact to the picosecond. It has a
+process `iterations` with a slice for each, warm-up ones marked; a process per worker with a track per kind of work; an
+arrow (`ph` s and f) from the start to the end of each message; and a process `links` with a counter (`ph` C) per link,
+in bytes per second.
 
-Several messages under way at once would overlap on their track: it is cut where one begins or ends, and a slice says
-how many there are. In detail every stream has a track of its own instead, as many as it takes for no overlap.
+Concurrent messages would overlap on their track. The track is split where one begins or ends, and a slice states how
+many there are. In detail mode every stream has a separate track instead, or several to avoid overlaps.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from gcnsim.timeline import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, T
 
 COMPUTE, RECEIVE, REDUCE = "compute", "receive", "all-reduce"
 TRACKS: Final = (COMPUTE, "sampling", "pack", "copy to host", "send", RECEIVE, "copy to device", REDUCE, "pause")
-"""The kinds of work that have a track, in the order in which they are shown."""
+"""The kinds of work with a track, in the order of display."""
 
 MAIN: Final = ("gpu", "compute")
 """Streams that compute, simulated and measured."""
 
 ARRIVES: Final = 2_000
-"""Picoseconds before its end at which an arrow meets a slice: viewers cut times to nanoseconds."""
+"""Picoseconds before its end at which an arrow meets a slice: viewers round times to nanoseconds."""
 
 _PS_PER_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a run's spans do not say. ends: int64[T] picoseconds, when the last worker ended each iteration. measured:
-    the first measured one. rates: per link, instants (picoseconds) and the bytes per second from each on.
+    """The facts about a run beyond its spans. ends: int64[T] picoseconds, the end of each iteration on the last worker.
+    measured: the first measured one. rates: per link, instants (picoseconds) and the bytes per second from each on.
     """
 
     ends: IntArray
@@ -48,7 +48,9 @@ class RunFacts:
 
 
 class Slice(NamedTuple):
-    """A span, or several at once, on a worker's track. spans: their places. received: as receivers see them."""
+    """A span, or several concurrent ones, on a worker's track. spans: their indices. received: as recorded by
+    receivers.
+    """
 
     worker: int
     track: str
@@ -67,9 +69,9 @@ class Arrow(NamedTuple):
 
 
 def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: RunFacts, *, detail: bool = False) -> None:
-    """Write a run to `path` as Chrome trace JSON; detail: a track per stream in place of one per kind of work.
+    """Write a run to `path` as Chrome trace JSON; detail: a track per stream instead of one per kind of work.
 
-    Raises FileError when the file cannot be written.
+    Raises FileError if the file cannot be written.
     """
     slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
     with atomic_write(path, text=True) as file:
@@ -152,7 +154,7 @@ def _slice(timeline: Timeline, found: Slice, track: int) -> str:
 
 
 def _several(timeline: Timeline, found: Slice) -> dict[str, Any]:
-    """What several spans at once have: their iterations, layers, peers and bytes in all."""
+    """The summary of concurrent spans: their iterations, layers, peers and total bytes."""
     spans = list(found.spans)
     peers = timeline.worker[spans] if found.received else timeline.peer[spans]
     directions = {Direction(value).name.lower() for value in timeline.direction[spans].tolist() if value}
@@ -176,14 +178,14 @@ def _arrow(timeline: Timeline, arrow: Arrow, number: int, place: Mapping[tuple[i
 
 
 def messages(timeline: Timeline) -> IntArray:
-    """The places of spans that are messages to a peer: rows, gradients, ids and pieces of all-reduces."""
+    """The indices of spans that are messages to a peer: rows, gradients, ids and parts of all-reduces."""
     kinds = [KIND_CODE[kind] for kind in (OpKind.WIRE, OpKind.INDEX, OpKind.ALLREDUCE)]
     away = (timeline.peer >= 0) & (timeline.peer != timeline.worker)
     return np.flatnonzero(away & np.isin(timeline.kind, kinds) & (timeline.nbytes > 0))
 
 
 def _track(timeline: Timeline, span: int, *, message: bool) -> str | None:
-    """The kind of work that a span is; None for one that only holds another up."""
+    """The kind of work of a span; None for one that only delays another."""
     stream, kind = timeline.streams[int(timeline.stream[span])], KINDS[int(timeline.kind[span])]
     if stream in MAIN:
         return COMPUTE
@@ -194,7 +196,7 @@ def _track(timeline: Timeline, span: int, *, message: bool) -> str | None:
     if message:
         return "send"
     if kind is OpKind.WIRE and timeline.nbytes[span] == 0:
-        return None  # a receiver that waits for a message, which is shown as its sender has it
+        return None  # a receiver waiting for a message, which is shown at its sender
     copies = {OpKind.D2H: "copy to host", OpKind.H2D: "copy to device", OpKind.INDEX: "copy to device"}
     if kind in copies:
         return copies[kind]
@@ -226,12 +228,12 @@ def _by_kind(timeline: Timeline, spans: Sequence[int] | None = None) -> tuple[li
 
 
 def slices_by_kind(timeline: Timeline, spans: Sequence[int]) -> list[Slice]:
-    """Slices of these spans, places in the timeline, on a track (`TRACKS`) per worker and kind of work."""
+    """Slices of these spans (indices in the timeline) on a track (`TRACKS`) per worker and kind of work."""
     return _by_kind(timeline, spans)[0]
 
 
 def _cut(timeline: Timeline, worker: int, track: str, spans: list[int], *, received: bool) -> Iterator[Slice]:
-    """The spans of a track, in order, cut where another begins or ends: no two slices overlap."""
+    """The spans of a track in order, split where another begins or ends, so that no two slices overlap."""
     changes = sorted(
         [(int(timeline.start_ps[span]), 1, span) for span in spans]
         + [(int(timeline.end_ps[span]), 0, span) for span in spans]
@@ -249,7 +251,7 @@ def _cut(timeline: Timeline, worker: int, track: str, spans: list[int], *, recei
 
 
 def _in_detail(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
-    """A slice per span on tracks per stream, one per message where it is received, and arrows between the two."""
+    """A slice per span on tracks per stream, one per message at its receiver, and arrows between the two."""
     lanes = _lanes(timeline).tolist()
     slices, arrows = [], []
     sent = set(messages(timeline).tolist())
@@ -285,12 +287,12 @@ def _lanes(timeline: Timeline) -> Int32Array:
 
 
 def _meta(name: str, pid: int, tid: int, args: dict[str, Any]) -> dict[str, Any]:
-    """An event that names a process (tid 0) or a track, or says where it stands."""
+    """An event that names a process (tid 0) or a track, or sets its position."""
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
 def _span_args(timeline: Timeline, i: int) -> dict[str, Any]:
-    """What a viewer shows of span `i`: iteration, layer, direction, peer and bytes, where it has them."""
+    """The details of span `i` in a viewer: iteration, layer, direction, peer and bytes, if it has them."""
     args: dict[str, Any] = {"iteration": int(timeline.iteration[i])}
     if timeline.layer[i] >= 0:
         args["layer"] = int(timeline.layer[i])
@@ -309,5 +311,5 @@ def _micros(picoseconds: int) -> str:
 
 
 def _as_json(value: Any) -> str:
-    """JSON of one line without spaces; no number that is none."""
+    """JSON on one line without spaces and without NaN."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,7 +1,8 @@
-"""Spans and the timeline: when every op ran, where, and how much it moved. Simulated or measured: one type.
+"""Spans and the timeline: when and where every op ran, and how many bytes it moved. Simulated and measured runs share
+the type.
 
-Columns, not objects: a run of 30 iterations on 48 workers has a million spans. Times are integer picoseconds since the
-start of the run, so that a timeline is byte-identical across machines.
+Data are columns, not objects: a run of 30 iterations on 48 workers has a million spans. Times are integer picoseconds
+since the start of the run, so that a timeline is byte-identical across machines.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Intervals:
             return cls(starts, ends)
         order = np.argsort(starts, kind="stable")
         starts, reach = starts[order], np.maximum.accumulate(ends[order])
-        # Where an interval begins behind all before it, one is over and the next opens.
+        # If an interval begins after the end of all before it, the next merged interval starts.
         bounds = np.ones(starts.size + 1, np.bool_)
         np.greater(starts[1:], reach[:-1], out=bounds[1:-1])
         return cls(starts[bounds[:-1]], reach[bounds[1:]])
@@ -66,7 +67,7 @@ class Intervals:
 
 
 class IntervalSweep:
-    """The stretches between neighbouring edges of several sets: each set has all of a stretch, or nothing of it."""
+    """The stretches between neighbouring edges of several sets: each set contains a whole stretch, or nothing of it."""
 
     def __init__(self, *sets: Intervals) -> None:
         edges = np.concatenate([edge for intervals in sets for edge in (intervals.starts, intervals.ends)])
@@ -74,7 +75,9 @@ class IntervalSweep:
         self._starts, self._ends = edges[:-1], edges[1:]
 
     def has(self, instants: Intervals) -> BoolArray:
-        """Which stretches `instants` has, bool[stretches]; one of the sets, or made of some of them."""
+        """Whether `instants` contain each stretch, bool[stretches]; `instants` must be one of the sets, or combined
+        from them.
+        """
         if not instants.starts.size:
             return np.zeros(self._starts.shape, dtype=np.bool_)
         at = instants.starts.searchsorted(self._starts, side="right") - 1
@@ -87,7 +90,7 @@ class IntervalSweep:
 
 
 class Phase(StrEnum):
-    """What a span's time is spent on."""
+    """The purpose of a span's time."""
 
     SAMPLING = "sampling"
     TRANSFER = "transfer"

@@ -1,1 +1,1 @@
-"""Traces of the PyTorch profiler, read as runs: any trainer's, not only ours."""
+"""Read traces of the PyTorch profiler as runs, from any training program."""

@@ -1,7 +1,7 @@
-"""What the names in a profiler's trace mean: patterns that name a kind of operation, ours and the user's.
+"""The meaning of names in a profiler trace: built-in and user patterns for kinds of operation.
 
-A pattern is a shell pattern (`*`, `?`, `[...]`) that the whole name matches, in any case; the first that does counts.
-The user's come first (`gcnsim.trace-names/1`, docs/files.md).
+A pattern is a shell pattern (`*`, `?`, `[...]`) that matches the whole name, in any case; the first match counts. The
+user's patterns come first (`gcnsim.trace-names/1`, docs/files.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gcnsim.timeline import OpKind
 
 SCHEMA: Final = "gcnsim.trace-names/1"
 IGNORE: Final = "ignore"
-"""In place of a kind: as if such events were not there."""
+"""Replaces a kind: such events are ignored."""
 
 Patterns = tuple[tuple[str, OpKind], ...]
 
@@ -34,10 +34,10 @@ RANGES: Final[Patterns] = (
     ("torch_sparse::*sample*", OpKind.SAMPLE),
     ("dgl*sampl*", OpKind.SAMPLE),
 )
-"""Ranges and operators on the CPU that name all that runs within them, and the kernels launched there."""
+"""Ranges and operators on the CPU that determine the kind of everything inside them, and of kernels launched there."""
 
 ANNOTATIONS: Final[Patterns] = (("*sampl*", OpKind.SAMPLE), ("*dataload*", OpKind.SAMPLE))
-"""The same of ranges that a program names itself (`torch.profiler.record_function`) only."""
+"""The same, only for ranges that a program names itself (`torch.profiler.record_function`)."""
 
 MESSAGES: Final[Patterns] = (
     ("gloo:*barrier*", OpKind.WAIT),
@@ -47,13 +47,13 @@ MESSAGES: Final[Patterns] = (
     ("gloo:*", OpKind.WIRE),
     ("mpi:*", OpKind.WIRE),
 )
-"""Collectives and messages of the backends that work on CPUs."""
+"""Collectives and messages of CPU backends."""
 
 COLLECTIVES: Final[Patterns] = (("*nccl*reduce*", OpKind.ALLREDUCE), ("*nccl*", OpKind.WIRE))
 """Kernels of NCCL and RCCL, by their name before its arguments."""
 
 SAYING: Final = ("reduce", "gather", "scatter", "broadcast", "send", "recv", "alltoall", "all_to_all", "barrier")
-"""What the name of a collective's kernel has in it that says which one it is; a `Generic` kernel's has none."""
+"""The part of a collective kernel's name that identifies it; a `Generic` kernel has none."""
 
 COPIES: Final[Patterns] = (
     ("Memcpy HtoD*", OpKind.H2D),
@@ -80,30 +80,30 @@ COMPUTE: Final[Patterns] = (
 """Kernels of a device, and operators of a CPU whose name has a namespace (`aten::mm`)."""
 
 NO_WORK: Final = ("autograd::*", "torch::autograd::*", "c10d::*", "_c10d_functional*", "profiler::*")
-"""Operators that stand around others, or hand work to other threads."""
+"""Operators that enclose others, or pass work to other threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The user's patterns, in their order. iteration: of ranges that mark iterations; None: the profiler's steps do."""
+    """The user's patterns, in order. iteration: of ranges that mark iterations; None: the profiler's steps do."""
 
     patterns: tuple[tuple[str, OpKind | None], ...] = ()
     iteration: str | None = None
 
     def own(self, name: str) -> tuple[bool, OpKind | None]:
-        """Whether a pattern of the user's has `name`, and its kind; None: to be left out."""
+        """Whether a pattern of the user matches `name`, and its kind; None: to be ignored."""
         for pattern, kind in self.patterns:
             if matches(pattern, name):
                 return True, kind
         return False, None
 
     def marks(self, name: str) -> bool:
-        """Whether a range called `name` is an iteration by the user's word."""
+        """Whether a user pattern marks a range called `name` as an iteration."""
         return self.iteration is not None and matches(self.iteration, name)
 
 
 def is_unnamed(kernel: str) -> bool:
-    """Whether a kernel is a collective, and its name does not say which."""
+    """Whether a kernel is a collective whose name does not identify it."""
     name = kernel.partition("(")[0].lower()
     return first_of(COLLECTIVES, name) is not None and not any(word in name for word in SAYING)
 
@@ -114,7 +114,7 @@ def first_of(patterns: Patterns, name: str) -> OpKind | None:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the shell pattern has the whole of `name`, in any case."""
+    """Whether the shell pattern matches the whole of `name`, in any case."""
     return _compiled(pattern.lower()).match(name.lower()) is not None
 
 

@@ -1,8 +1,8 @@
-"""Runs that the PyTorch profiler recorded: the trace files of all their workers, as iterations, spans and parts.
+"""Runs recorded by the PyTorch profiler: the trace files of all workers, as iterations, spans and parts.
 
-Nothing of ours need have trained them. A folder holds a file per rank, or a file holds the GPUs of one process. Clocks
-of files are not compared: a worker's time begins with its first measured iteration. Of an all-reduce that all workers
-carried out, what took one longer than the quickest of them was waiting for a peer.
+Any program may have trained them. A folder has one file per rank, or a file has the GPUs of one process. Clocks of
+files are not compared: a worker's time begins with its first measured iteration. If an all-reduce of all workers takes
+one of them longer than the quickest, the difference was waiting for a peer.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from gcnsim.torch_profiler.trace_file import read_trace_file
 
 PS_PER_US: Final = 1e6
 LONGEST_US: Final = 1e12
-"""A recording lasts less: eleven days, whose picoseconds an int64 holds."""
+"""The longest recording: eleven days, whose picoseconds fit an int64."""
 
 FEWEST: Final = 3
-"""Iterations of which the first is left out: it pays for what the profiler sets up."""
+"""With at least this many iterations the first is left out, because it includes the profiler's set-up."""
 
 LISTED: Final = 5
-"""File names in a note."""
+"""The most file names in a note."""
 
 UNEVEN: Final = 2.0
-"""An iteration of more than so many medians is told."""
+"""An iteration of more than this many medians is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledRun:
-    """A run. iterations: seconds of each measured one, of the slowest worker. steps: their numbers in the traces.
+    """A profiled run. iterations: seconds of each measured one, of the slowest worker. steps: their numbers in the
+    traces.
 
     slowest: the worker with most compute and exposed sampling. parts: of every worker's mean iteration. devices: per
-    worker, its GPU; empty on a CPU. timeline: spans within the measured iterations, their `iteration` a position in
-    `steps`. notes: what a reader must know.
+    worker, its GPU; empty on a CPU. timeline: spans within the measured iterations, with `iteration` as an index in
+    `steps`. notes: remarks for readers.
     """
 
     path: Path
@@ -57,12 +58,12 @@ class ProfiledRun:
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return len(self.parts)
 
     @property
     def spread_s(self) -> float:
-        """Standard deviation of the iterations, in seconds; 0 of a single one."""
+        """Standard deviation of the iterations in seconds; 0 for a single one."""
         return float(self.iterations.std(ddof=1)) if self.iterations.size > 1 else 0.0
 
     @property
@@ -82,8 +83,8 @@ def read_profiled_run(
 ) -> ProfiledRun:
     """The run in a trace of the PyTorch profiler, or in a folder of them, one per rank.
 
-    names: patterns that say what names mean, or the YAML file that has them. Raises FileError, naming the file and what
-    is wrong: no trace, no iterations, two files of one rank, no iteration that all have.
+    names: patterns for the meaning of names, or a YAML file of them. Raises FileError, naming the file and the error:
+    no trace, no iterations, two files of one rank, no iteration on all workers.
     """
     chosen = names if isinstance(names, Names) else Names() if names is None else read_names(names)
     place = Path(path)
@@ -120,7 +121,7 @@ def read_profiled_run(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A trace. rank: as it says itself, else the place of its name; world: ranks that it knows of, 0: none."""
+    """A trace. rank: from the file, otherwise its index by name; world: the number of ranks in the file, 0: unknown."""
 
     path: Path
     rank: int
@@ -131,7 +132,7 @@ class _File:
 
 
 def _read(files: Sequence[Path], names: Names, progress: Progress) -> tuple[list[_File], dict[str, NoTraceError]]:
-    """The traces among the files; and by name, what is wrong with the others. Raises FileError for damaged ones."""
+    """The traces among the files; and by name, the errors of the others. Raises FileError for damaged ones."""
     found: list[_File] = []
     faults: dict[str, NoTraceError] = {}
     for number, file in enumerate(files):
@@ -147,9 +148,7 @@ def _read(files: Sequence[Path], names: Names, progress: Progress) -> tuple[list
 
 
 def _on_gpus(found: list[_File]) -> tuple[list[_File], list[str]]:
-    """The traces without those of a CPU alone that lie beside traces of GPUs and are of no rank of their own; and the
-    names of these.
-    """
+    """The traces of GPUs, without CPU-only traces of unknown rank among them; and the names of those."""
     gpus = {file.rank for file in found if file.workers[0].device}
     bare = [file for file in found if gpus and not file.workers[0].device and (file.rank in gpus or not file.sure)]
     return [file for file in found if file not in bare], [file.path.name for file in bare]
@@ -208,7 +207,7 @@ def _measured(path: Path, workers: Sequence[WorkerTrace]) -> tuple[tuple[int, ..
 
 
 def _unnamed(path: Path, worker: WorkerTrace, steps: Sequence[int]) -> list[str]:
-    """A note of the collectives of which the trace does not say what they are; none without such."""
+    """A note on collectives that the trace does not identify; None without such."""
     times = np.clip(worker.unnamed_us, worker.windows[steps[0]][0], worker.windows[steps[-1]][1])
     mean_ms = 1e-3 * float((times[1] - times[0]).sum()) / len(steps)
     return [
@@ -225,14 +224,14 @@ def _windows(worker: WorkerTrace, steps: Sequence[int]) -> tuple[IntArray, IntAr
 
 
 def _picoseconds(times_us: FloatArray, origin_us: float) -> IntArray:
-    """Times since the origin; what is further away than a recording lasts is put at that distance."""
+    """Times since the origin, limited to the longest recording."""
     since = np.clip(times_us - origin_us, -LONGEST_US, LONGEST_US)
     found: IntArray = np.rint(since * PS_PER_US).astype(np.int64)
     return found
 
 
 def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
-    """Spans within the measured iterations, cut at their edges."""
+    """Spans within the measured iterations, clipped at their edges."""
     names = tuple(sorted({name for worker in workers for name in worker.streams}))
     columns: list[dict[str, AnyArray]] = []
     for rank, worker in enumerate(workers):
@@ -258,7 +257,7 @@ def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
 
 
 def _ordered(columns: Mapping[str, AnyArray], names: tuple[str, ...]) -> Timeline:
-    """A timeline of columns in any order; layer, direction and peer are not known."""
+    """A timeline of columns in any order; layer, direction and peer are unknown."""
     order = np.lexsort((columns["kind"], columns["stream"], columns["worker"], columns["start_ps"]))
     count = order.size
     return Timeline(
@@ -271,9 +270,9 @@ def _ordered(columns: Mapping[str, AnyArray], names: tuple[str, ...]) -> Timelin
 
 
 def _with_waits(timeline: Timeline, workers: int, iterations: int) -> Timeline:
-    """`timeline` with the start of an all-reduce as a wait, by how much longer it took than on the quickest worker.
+    """`timeline` with the extra time of each all-reduce over the quickest worker marked as a wait at its start.
 
-    The k-th of an iteration is the same one on every worker; where they have unlike numbers of them, nothing is known.
+    The k-th of an iteration is the same one on every worker; if their numbers differ, nothing is marked.
     """
     if workers < 2:
         return timeline

@@ -1,4 +1,4 @@
-"""Access traces: what drawn graphs ask of other workers, recorded from real partitions, and replayed against caches."""
+"""Access traces: the remote rows that sampled graphs need, recorded from real partitions and replayed."""
 
 from gcnsim.trace.access import (
     AccessTrace,

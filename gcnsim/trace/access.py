@@ -25,7 +25,7 @@ from gcnsim.streams import stream
 
 @dataclass(frozen=True, slots=True)
 class TraceOrigin:
-    """Where a trace comes from: the graph, how it was partitioned, and how the graphs were drawn."""
+    """The origin of a trace: the graph, its partition, and the sampling."""
 
     graph_name: str
     graph_hash: str
@@ -37,7 +37,7 @@ class TraceOrigin:
     norms_hash: str | None
     """SHA-256 of the norms s_j the sampler used; None: all 1."""
     floored: int
-    """Edge probabilities that were raised to the sampler's least value, over all workers."""
+    """The number of edge probabilities raised to the sampler's least value, over all workers."""
 
     @classmethod
     def of(
@@ -49,7 +49,7 @@ class TraceOrigin:
         norms_hash: str | None = None,
         floored: int = 0,
     ) -> TraceOrigin:
-        """That of graphs drawn from the parts of `partitioning`."""
+        """The origin of graphs sampled from the parts of `partitioning`."""
         return cls(
             graph_name=partitioning.graph_name,
             graph_hash=partitioning.graph_hash,
@@ -90,10 +90,10 @@ class WorkerAccess:
 
 @dataclass(frozen=True, slots=True)
 class AccessTrace:
-    """T drawn graphs of P workers.
+    """T sampled graphs of P workers.
 
-    edges: int64[T, P, 2]: inner and boundary entries kept, self-loops not counted.
-    inner_nodes, entries: int64[P]: nodes and stored entries of each worker's rows.
+    edges: int64[T, P, 2]: inner and boundary entries kept, without self-loops. inner_nodes, entries: int64[P]: nodes
+    and stored entries of each worker's rows.
     """
 
     origin: TraceOrigin
@@ -104,7 +104,7 @@ class AccessTrace:
 
     @property
     def iterations(self) -> int:
-        """T, the number of drawn graphs."""
+        """T, the number of sampled graphs."""
         return int(self.edges.shape[0])
 
     @property
@@ -118,8 +118,9 @@ class AccessTrace:
         return np.array([worker.boundary_nodes for worker in self.workers], np.int64)
 
     def beginning(self, iterations: int) -> AccessTrace:
-        """The first `iterations` of the drawn graphs, or all: every graph has draws of its own, so it is the trace of
-        so many."""
+        """The trace of the first `iterations` graphs, or of all. Every graph has a separate random stream, so a shorter
+        recording would give the same trace.
+        """
         if iterations >= self.iterations:
             return self
         workers = tuple(replace(worker, bits=worker.bits[:iterations]) for worker in self.workers)
@@ -127,7 +128,7 @@ class AccessTrace:
 
     @property
     def expected_rows(self) -> float:
-        """Boundary rows a graph needs in expectation, over all workers: the sum of the inclusion probabilities."""
+        """The expected boundary rows of a graph over all workers: the sum of the inclusion probabilities."""
         return float(sum(worker.inclusion.sum(dtype=np.float64) for worker in self.workers))
 
 
@@ -150,7 +151,7 @@ _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def write_trace(path: str | Path, trace: AccessTrace) -> str:
-    """Write a trace to a file, whole or not at all; returns its content hash. Raises FileError."""
+    """Write a trace to a file atomically; return its content hash. Raises FileError."""
     arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
     for rank, worker in enumerate(trace.workers):
         for field in fields(WorkerAccess):
@@ -214,15 +215,17 @@ _UNPACKED = 1 << 25
 """Unpacked bits held at a time."""
 
 _FEW = 100
-"""Boundary nodes of an owner, in the mean, below which all owners are counted in one pass: that is slower by the node,
-but has no call for each of a thousand owners."""
+"""If owners have fewer boundary nodes than this on average, all owners are counted in one pass.
+
+That is slower per node, but avoids a call for each of a thousand owners.
+"""
 
 
 def counts(trace: AccessTrace, cache: CacheSize, policy: str, feature_width: int, seed: int) -> AccessCounts:
-    """Rows and layer-0 hits per graph, worker and owner, with every worker's cache filled once by `policy`.
+    """Rows and layer-0 hits per graph, worker and owner, with every worker's static cache filled by `policy`.
 
-    feature_width: values per cached row. seed: of the `random` policy, stream ("cache", rank).
-    Raises ScenarioError for an unknown policy.
+    feature_width: values per cached row. seed: for the `random` policy, stream ("cache", rank). Raises ScenarioError
+    for an unknown policy.
     """
     shape = (trace.iterations, trace.parts, trace.parts)
     rows, hits = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -271,7 +274,7 @@ def _per_owner(needed: BoolArray, boundary_ptr: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSummary:
-    """One worker: its size, what its graphs needed in the mean, and how likely its boundary nodes were to be needed.
+    """One worker: its size, the mean rows its graphs needed, and the inclusion probability of its boundary nodes.
 
     rows: mean boundary nodes needed per graph; rows_by_owner: the same per owner; expected_rows: the sum of the
     inclusion probabilities. inclusion_low, _median, _high: 10 %, 50 % and 90 % quantiles over its boundary nodes (0

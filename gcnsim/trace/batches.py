@@ -1,4 +1,4 @@
-"""The trace of mini-batches: which input rows every batch of every worker read, and how large its layers were."""
+"""The trace of mini-batches: which input rows every batch of every worker read, and the sizes of its layers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ORIGIN: Final[dict[str, type]] = {"graph_name": str, "graph_hash": str, "method
 
 @dataclass(frozen=True, slots=True)
 class BatchOrigin:
-    """Where the batches come from. method: whose. per_epoch: iterations of an epoch."""
+    """The origin of the batches. method: their method. per_epoch: iterations of an epoch."""
 
     graph_name: str
     graph_hash: str
@@ -37,10 +37,10 @@ class BatchOrigin:
 class BatchTrace:
     """T iterations of P workers on N nodes and L layers.
 
-    levels, entries, looked: as of `BatchCounts`. inputs: per worker uint8[T, ceil(N / 8)]; bit k of row t
+    levels, entries, looked: as in `BatchCounts`. inputs: per worker uint8[T, ceil(N / 8)]; bit k of row t
     (little-endian within a byte): batch t reads the input row of node k. held: per worker uint8[ceil(N / 8)], the rows
-    that its cache holds. stored: int64[P], rows that a worker's batches may ask for. owner: int32[N], who stores each
-    node's row; None: everybody all.
+    in its cache. stored: int64[P], rows that a worker's batches may request. owner: int32[N], the worker that stores
+    each node's row; None: every worker stores all.
     """
 
     origin: BatchOrigin
@@ -68,7 +68,7 @@ class BatchTrace:
         return np.flatnonzero(np.unpackbits(self.inputs[rank][t], count=self.nodes, bitorder="little"))
 
     def counts(self) -> BatchCounts:
-        """What a simulation needs to know of these batches."""
+        """The counts of these batches for a simulation."""
         read = [[self.read_by(rank, t) for rank in range(self.workers)] for t in range(self.iterations)]
         masks = [np.unpackbits(held, count=self.nodes, bitorder="little").astype(np.bool_) for held in self.held]
         cached = tuple(masks) if any(mask.any() for mask in masks) else ()
@@ -78,7 +78,7 @@ class BatchTrace:
 
 
 def write_batch_trace(path: str | Path, trace: BatchTrace) -> str:
-    """Write `trace` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
+    """Write `trace` to `path` atomically; return its content hash. Raises FileError if it cannot be written."""
     arrays: dict[str, AnyArray] = {
         "levels": trace.levels,
         "entries": trace.entries,
@@ -93,9 +93,9 @@ def write_batch_trace(path: str | Path, trace: BatchTrace) -> str:
 
 
 def read_batch_trace(path: str | Path) -> BatchTrace:
-    """The trace at `path`, memory-mapped, its sections consistent with one another.
+    """Read the trace at `path`, memory-mapped, and check that its sections are consistent.
 
-    Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
+    Raises FileError if the file is missing, truncated, altered, of another kind, or inconsistent.
     """
     stored = read_sections(path, kind=KIND, version=VERSION)
     workers, nodes = (_number(path, stored, name) for name in ("workers", "nodes"))

@@ -1,6 +1,6 @@
-"""One worker's accesses replayed against caches of several rules and sizes: hits, and rows fetched to fill them.
+"""Replay one worker's accesses against caches of several rules and sizes: hits, and rows fetched to fill them.
 
-Every drawn graph asks for each boundary row it needs once; rows are numbered by boundary index and are of one size.
+Every sampled graph requests each boundary row it needs once. Rows are numbered by boundary index and have one size.
 
 The cache curve is the hit rate against the size of a cache, by rule.
 """
@@ -32,15 +32,15 @@ from gcnsim.streams import stream
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 ORDERS = ("random", "index")
-"""How a graph's rows follow one another in a stream of requests."""
+"""The order of a graph's rows in a stream of requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheTally:
-    """What a cache of `cached_rows` rows did in the graphs that count.
+    """The statistics of a cache of `cached_rows` rows over the counted graphs.
 
-    fill_rows: rows fetched before the first graph to fill it. refresh_rows: rows that entered later, when it was filled
-    anew. A row that a demand cache keeps was fetched as a miss, and is in neither.
+    fill_rows: rows fetched before the first graph to fill it. refresh_rows: rows that entered at later refreshes. A row
+    in a demand cache was fetched as a miss, and is in neither.
     """
 
     boundary_nodes: int
@@ -52,17 +52,17 @@ class CacheTally:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the requests that the cache answered; 0 without any."""
+        """Share of the requests that hit the cache; 0 without any request."""
         return self.hits / self.requests if self.requests else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How accesses are replayed.
+    """The settings of a replay.
 
-    refresh: graphs between two fillings of `inclusion-refresh`. warm_up: first graphs that are replayed but not
-    counted. order: of the rows of a graph, `random`, drawn for each, or `index`, ascending. seed: of all draws.
-    Raises ScenarioError for a value that means nothing.
+    refresh: graphs between two refreshes of `inclusion-refresh`. warm_up: first graphs that are replayed but not
+    counted. order: of the rows of a graph: `random`, drawn for each graph, or `index`, ascending. seed: of all draws.
+    Raises ScenarioError for an invalid value.
     """
 
     refresh: int = 20
@@ -71,7 +71,7 @@ class Replay:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing."""
+        """Refuse invalid values."""
         if self.refresh < 1:
             raise ScenarioError(f"refresh: {self.refresh} graphs; allowed: 1 or more")
         if self.warm_up < 0:
@@ -83,7 +83,7 @@ class Replay:
 def replay_worker(
     rank: Rank, worker: WorkerAccess, policies: Sequence[str], rows: Sequence[int], how: Replay
 ) -> dict[tuple[str, int], CacheTally]:
-    """A tally for each of `policies` and each number of cached rows of `rows`."""
+    """A tally for each of `policies` and each cache size in `rows`."""
     needed = worker.needed()
     cache_tallies: dict[tuple[str, int], CacheTally] = {}
     for policy in policies:
@@ -100,7 +100,7 @@ def replay_worker(
 def _static(
     rank: Rank, worker: WorkerAccess, needed: BoolArray, policy: str, rows: Sequence[int], how: Replay
 ) -> Iterator[tuple[tuple[str, int], CacheTally]]:
-    """Caches filled once: the requests of the first rows of a ranking are their hits."""
+    """Static caches: requests for the first rows of a ranking are hits."""
     generator = stream(how.seed, "cache", rank)
     ranking = RANKINGS[policy].ranking(worker.inclusion, worker.boundary_degree, generator)
     request_counts = np.count_nonzero(needed[how.warm_up :], axis=0)
@@ -110,7 +110,7 @@ def _static(
 
 
 def _refreshed(worker: WorkerAccess, needed: BoolArray, size: int, how: Replay) -> CacheTally:
-    """A cache filled by the recorded inclusion, then every `refresh` graphs by what was learnt since."""
+    """A cache filled by the recorded inclusion, then refreshed every `refresh` graphs from the observed requests."""
     held = _best(worker, worker.inclusion.astype(np.float64), size)
     hits = entered = 0
     for t in range(needed.shape[0]):
@@ -125,8 +125,9 @@ def _refreshed(worker: WorkerAccess, needed: BoolArray, size: int, how: Replay) 
 def _estimate(worker: WorkerAccess, window: BoolArray) -> FloatArray:
     """The inclusion probabilities after a window of graphs, float64[B].
 
-    A trace keeps one probability per node, not how training changed it. The mean of a Beta whose prior is the recorded
-    one, worth as many graphs as the window has: halfway between it and the share of the window that needed the node.
+    A trace stores one probability per node, not its change during training. The estimate is the mean of a Beta
+    distribution whose prior is the recorded probability with the weight of the window. So it is halfway between that
+    and the share of the window's graphs that needed the node.
     """
     estimate: FloatArray = (worker.inclusion.astype(np.float64) + window.mean(axis=0)) / 2.0
     return estimate
@@ -135,7 +136,7 @@ def _estimate(worker: WorkerAccess, window: BoolArray) -> FloatArray:
 def _best(worker: WorkerAccess, chance: FloatArray, size: int) -> BoolArray:
     """The `size` likeliest nodes by the rule `inclusion`, bool[B]."""
     held = np.zeros(worker.boundary_nodes, np.bool_)
-    # The rule is deterministic: its generator is not drawn from.
+    # The rule is deterministic and does not use its generator.
     held[ByInclusion().ranking(chance, worker.boundary_degree, stream(0, "cache"))[:size]] = True
     return held
 
@@ -153,7 +154,7 @@ def _demand(
 
 
 def requests(rank: Rank, needed: BoolArray, how: Replay) -> IntArray:
-    """The boundary indices that graphs ask for, one graph after the other, int64[n]; stream ("order", rank, t)."""
+    """The requested boundary indices, one graph after the other, int64[n]; stream ("order", rank, t)."""
     graphs = [np.flatnonzero(graph) for graph in needed]
     if how.order == "random":
         graphs = [stream(how.seed, "order", rank, t).permutation(ids) for t, ids in enumerate(graphs)]
@@ -179,7 +180,7 @@ class CachePoint:
 class CacheCurve:
     """Points by rule, then by size.
 
-    graphs: of the trace, the uncounted warm-up among them. notes: rules left out or without effect, and why.
+    graphs: in the trace, including the uncounted warm-up. notes: rules that were left out or had no effect, and why.
     """
 
     origin: TraceOrigin
@@ -210,9 +211,9 @@ def cache_curve(
 ) -> CacheCurve:
     """The hit rates of `policies` (names of rules, or static, demand, all) at `sizes`, shares in [0, 1].
 
-    how: defaults of `Replay` when None. path: what errors call the trace. on_worker: called before each, for progress.
-    Raises ScenarioError for an unknown rule, a size out of range, a warm-up that leaves no graph, a trace that asks for
-    no row or does not tell what a rule needs, and a demand rule where libcachesim is not installed.
+    how: None gives the defaults of `Replay`. path: the name of the trace in errors. on_worker: called before each
+    worker, for progress. Raises ScenarioError for an unknown rule, a size out of range, a warm-up that leaves no graph,
+    a trace without requests or without data for a rule, and a demand rule without libcachesim.
     """
     how = how or Replay()
     chosen, notes = _supported_policies(trace, tuple(policies), how, path)
@@ -221,7 +222,7 @@ def cache_curve(
     tallies = []
     for rank, worker in enumerate(trace.workers):
         on_worker(rank)
-        # The width of a row plays no part in a share.
+        # The width of a row does not affect a share.
         rows = [capacity(share, worker.boundary_nodes, 1) for share in shares]
         cache_tallies = replay_worker(rank, worker, chosen, sorted(set(rows)), how)
         tallies.append([[cache_tallies[policy, size] for size in rows] for policy in chosen])
@@ -236,7 +237,7 @@ def cache_curve(
 def _supported_policies(
     trace: AccessTrace, names: tuple[str, ...], how: Replay, path: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The rules to replay, and notes; a rule asked for by its own name is never left out."""
+    """The rules to replay, and notes; a rule requested by name is never left out."""
     chosen, notes = expanded(names), []
     if not chosen:
         raise ScenarioError("cache policy: none is given; allowed: static, demand, all or names of rules")
@@ -261,7 +262,7 @@ def _others(policy: str) -> tuple[str, ...]:
 
 
 def _has_cross_edges(origin: TraceOrigin) -> bool:
-    """Whether inclusion depends on the number of cross edges: not where nodes are drawn, nor where all is kept."""
+    """Whether inclusion depends on cross edges: not if nodes are sampled, and not if everything is kept."""
     return origin.sampler not in (NODES, Full.name) and origin.epsilon < 1.0
 
 

@@ -38,20 +38,20 @@ class AccessRecorder:
     """
 
     def __init__(self, part: Part) -> None:
-        """Nothing recorded yet. part: the worker's share of the graph (`gcnsim.partition.parts`)."""
+        """A recorder without iterations. part: the worker's share of the graph (`gcnsim.partition.parts`)."""
         self._part = part
         self._crossing = cross_edges(part)
         self._bits: list[AnyArray] = []
         self._edges: list[tuple[int, int]] = []
         self._order = np.argsort(part.boundary, kind="stable")
-        """The boundary is ascending within an owner only."""
+        """The boundary is ascending only within an owner."""
 
     def add(self, nodes: ArrayLike, edges: tuple[int, int] | None = None) -> None:
         """Record an iteration. nodes: global ids of the boundary nodes whose rows it used, in any order.
 
         edges: numbers of stored entries used inside the part and across, without self-loops; None: all inside, and all
-        those of the nodes. Raises ScenarioError for a node that is not a boundary node of this worker, or more entries
-        than exist.
+        of the given nodes. Raises ScenarioError for a node that is not a boundary node of this worker, or for more
+        entries than exist.
         """
         needed = self._needed(nodes)
         most = (self._part.entries - int(self._crossing.sum()), int(self._crossing[needed].sum()))

@@ -1,6 +1,6 @@
-"""Recording an access trace from a real partition: the same rules and draws that the training runtime uses.
+"""Record an access trace from a real partition, with the same rules and random draws as the training runtime.
 
-Graphs draw edges (`record_trace`), or boundary nodes (`record_nodes`).
+Graphs sample edges (`record_trace`) or boundary nodes (`record_nodes`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from gcnsim.streams import skipped, stream
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 BLOCK: Final = 1 << 22
-"""Entries of the rows that `record_trace` holds probabilities of at a time: some 150 MB per process."""
+"""Entries of the rows whose probabilities `record_trace` stores at a time: about 150 MB per process."""
 
 _Piece: TypeAlias = tuple[int, Probabilities]
-"""An entry, and the probabilities of those from it on."""
+"""An entry, and the probabilities from it on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def prepared_sampling(name: str, parts: Sequence[Part], norms: Float32Array | No
 
 
 def local_norms(part: Part, norms: Float32Array) -> Float32Array:
-    """The norms of a part's local ids, float32[I + B], out of those of the whole graph."""
+    """The norms of a part's local ids, float32[I + B], taken from those of the whole graph."""
     local: Float32Array = norms[np.concatenate([part.inner, part.boundary])]
     return local
 
@@ -80,13 +80,13 @@ def record_trace(
     on_entries: Callable[[int], object] = lambda _: None,
     processes: int = 1,
 ) -> AccessTrace:
-    """Draw `iterations` graphs on every worker with the rule `sampler` at rate `epsilon`.
+    """Sample `iterations` graphs on every worker with the rule `sampler` at rate `epsilon`.
 
-    A block of rows at a time is prepared, drawn for all graphs and let go, so that memory beyond the parts does not
-    grow with them; up to `processes` parts at once. The same arguments give the same bytes, in any number of processes
-    and whatever a block is. norms: s_j per node of the whole graph, float32[N]; None: all 1. on_entries: told of
-    entries drawn, iterations times all of them in the end, for a progress bar.
-    Raises ScenarioError for an unknown rule, an epsilon outside (0, 1] or fewer than one iteration.
+    A block of rows at a time is prepared, sampled for all graphs and released, so that memory beyond the parts does not
+    grow; up to `processes` parts at once. The same arguments give the same bytes, for any number of processes and any
+    block size. norms: s_j per node of the whole graph, float32[N]; None: all 1. on_entries: a callback with the number
+    of sampled entries, for a progress bar; the total is iterations times all entries. Raises ScenarioError for an
+    unknown rule, an epsilon outside (0, 1] or fewer than one iteration.
     """
     rule = sampling_rule(sampler)
     checked_rate(epsilon)
@@ -164,7 +164,7 @@ def _origin(settings: _Settings, partitioning: Partitioning, floored: int) -> Tr
 def _worker(
     part: Part, pieces: Iterator[_Piece], settings: _Settings, report: Callable[[int], object]
 ) -> tuple[WorkerAccess, IntArray, int]:
-    """One worker's draws; the inner and boundary edges kept, int64[T, 2]; entries at the least probability."""
+    """One worker's samples: inner and boundary edges kept, int64[T, 2], and the entries at the least probability."""
     bits = np.zeros((settings.iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.zeros((settings.iterations, 2), np.int64)
     log_missed, floored = np.zeros(part.boundary_nodes), 0
@@ -189,7 +189,9 @@ def _draw(
     into: tuple[ByteArray, IntArray],
     report: Callable[[int], object],
 ) -> None:
-    """Add what every graph keeps of the entries from `first` on to its bits and edges; certain ones are drawn once."""
+    """Add the kept entries of every graph, from the entry `first` on, to its bits and edges; certain ones are computed
+    once.
+    """
     bits, edges = into
     if p.min(initial=1.0) == 1.0:
         needed, *edge_counts = draw(part, p, stream(seed, "trace", part.rank, 0), first)
@@ -236,7 +238,7 @@ def record_nodes(
 
 
 def _node_worker(part: Part, rate: float, iterations: int, seed: int) -> tuple[WorkerAccess, IntArray]:
-    """What one worker receives, and the inner and boundary entries kept, int64[T, 2]."""
+    """The nodes that one worker receives, and the inner and boundary entries kept, int64[T, 2]."""
     bits = np.empty((iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.empty((iterations, 2), np.int64)
     crossing = cross_edges(part)
@@ -255,7 +257,7 @@ def _node_worker(part: Part, rate: float, iterations: int, seed: int) -> tuple[W
 
 
 def _needed(part: Part, rate: float, seed: int, t: int) -> BoolArray:
-    """The boundary nodes whose owners drew them for graph t, bool[B]."""
+    """The boundary nodes that their owners sampled for graph t, bool[B]."""
     needed = np.zeros(part.boundary_nodes, np.bool_)
     bounds = part.boundary_ptr.tolist()
     for owner in np.flatnonzero(np.diff(part.boundary_ptr)).tolist():

@@ -1,4 +1,4 @@
-"""What the assumptions leave open of an iteration time."""
+"""The uncertainty of an iteration time that comes from assumptions."""
 
 from gcnsim.uncertainty.assumed import (
     DRAWS,

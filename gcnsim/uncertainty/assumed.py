@@ -1,13 +1,13 @@
-"""Figures of a machine that are assumptions with a range, and joint draws of all of them.
+"""The assumed figures of a machine with their ranges, and joint draws of all of them.
 
-Every assumed figure has a value and a range. A draw independently puts each at a position from -1 (the low end) over 0
-(the value) to 1 (the high end). Positions in between are geometric, or linear where an end is zero. Positions are a
-Latin hypercube (McKay, Beckman and Conover, 1979). Each figure's come from a random stream of its own, so one more
-assumption never moves another. Figures of one kind share their positions over machines. An overestimate of how well
-sparse products run on one GPU is also one on the next.
+Every assumed figure has a value and a range. A draw puts each figure independently at a position from -1 (the low end)
+over 0 (the value) to 1 (the high end). Positions in between are geometric, or linear if an end is zero. Positions form
+a Latin hypercube (McKay, Beckman and Conover, 1979). Each figure has a separate random stream, so one more assumption
+never changes another. Figures of one kind share their positions over machines: an overestimate for sparse products on
+one GPU is also one on the next.
 
-Two facts are unknown unless given: which software trains, and whether GPUs sold both as modules and as cards have
-NVLink. Neither is a number with a range, since the schedule differs. A share of the draws is therefore of the scenario
+Two facts are unknown unless given: the training software, and whether GPUs sold both as modules and as cards have
+NVLink. Neither is a number with a range, because the schedule differs. A share of the draws therefore uses the scenario
 with the other path between GPUs.
 """
 
@@ -32,7 +32,7 @@ NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
 
 DRAWS: Final = 64
-"""Joint draws of the assumptions: few enough to be simulated; a share of them is known to within about six points."""
+"""Joint draws of the assumptions: few enough to simulate; a share of them is accurate to about six points."""
 
 UNUSED: Final = frozenset(
     {"memory", "flops_fp16", "nvlink", "nvlink_generation"}
@@ -47,10 +47,10 @@ ON_CORES: Final = frozenset(
 """Figures that only workers on CPU cores need."""
 
 OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a host"})
-"""Figures that only the costs of the published systems' own code need."""
+"""Figures that only the overhead of the published systems' code needs."""
 
 OF_STAGED: Final = frozenset({"memory_bandwidth of a host", "staging_bandwidth of a host"})
-"""Figures that only rows between GPUs need that are copied through host memory."""
+"""Figures that are needed only if rows between GPUs are copied through host memory."""
 
 OF_BATCHES: Final = frozenset(
     f"{name} of a host"
@@ -69,7 +69,7 @@ OF_BATCHES: Final = frozenset(
 OF_COMPUTE: Final = (
     OF_BATCHES | OF_RELEASED | frozenset({"sample_edges_per_s of a host", "sort_edges_per_s of a host"})
 ) - {"memory_bandwidth of a host"}
-"""Figures of a host that nothing needs whose compute times were measured; nor does it need any of a device."""
+"""Host figures that measured compute times replace; they replace all device figures too."""
 
 SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED
 """Figures that some questions need."""
@@ -78,7 +78,7 @@ SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED
 def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure]:
     """The figures of the machine that a cost law reads, by `NAME.FIGURE`.
 
-    batches: whether mini-batches are trained, which need figures of their own.
+    batches: whether mini-batches are trained; they need more figures.
     """
     cluster, gpu, network = machine.spec, machine.device, machine.network
     links: dict[str, LinkProfile] = {item.name: item for item in (machine.copies, machine.host_memory, network)}
@@ -112,7 +112,7 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
 
 
 def refuse_unused_figures(machines: Sequence[Machine]) -> None:
-    """Raises ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
+    """Raise ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
     used = dict.fromkeys(name for machine in machines for name in used_figures(machine, batches=True))
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
         if name not in used:
@@ -123,7 +123,7 @@ def refuse_unused_figures(machines: Sequence[Machine]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """One assumed figure with its range. shared: the name of its positions, the same on all machines."""
+    """One assumed figure with its range. shared: the name of its random positions, the same on all machines."""
 
     name: str
     figure: Figure
@@ -142,7 +142,7 @@ class Assumption:
 
 
 def assumptions_of(machine: Machine, *, batches: bool = False) -> tuple[Assumption, ...]:
-    """The figures of the machine that are assumed with a range."""
+    """The assumed figures of the machine, with ranges."""
     used = used_figures(machine, batches=batches)
     shared = dict(_shared(machine, used))
     return tuple(
@@ -153,7 +153,7 @@ def assumptions_of(machine: Machine, *, batches: bool = False) -> tuple[Assumpti
 
 
 def _shared(machine: Machine, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
-    """Per figure, the kind of thing it is of, and its own name."""
+    """Per figure, its kind and its name."""
     gpus = {device.name for device in (machine.device, *machine.devices)}
     copies = {machine.copies.name, *(copy.name for copy in machine.own_copies)}
     for name in used:
@@ -174,32 +174,40 @@ def _shared(machine: Machine, used: Mapping[str, Figure]) -> Iterator[tuple[str,
 
 @cache
 def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
-    """Where each joint draw puts the assumptions of the shared name `name`: float64[draws] in (-1, 1), the middles of
-    equal strata, each once. Read-only."""
-    found = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
-    found.setflags(write=False)
-    return np.asarray(found)
+    """The position of the assumption `name` in each joint draw: float64[draws] in (-1, 1), read-only.
+
+    The positions are the middles of equal strata, each once.
+    """
+    positions = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
+    positions.setflags(write=False)
+    return np.asarray(positions)
 
 
 @cache
 def normal_position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
-    """As `position`, of what is known by a 90 % interval and not by a range: float64[draws], -1 and 1 its two ends,
-    normally distributed. Read-only."""
+    """The same as `position` for a 90 % interval instead of a range: normally distributed, read-only.
+
+    The result is float64[draws]; -1 and 1 are the ends of the interval.
+    """
     quantiles = [NormalDist().inv_cdf((1.0 + item) / 2.0) for item in position(name, seed, draws)]
-    found = np.array(quantiles) / NORMAL_90
-    found.setflags(write=False)
-    return found
+    positions = np.array(quantiles) / NORMAL_90
+    positions.setflags(write=False)
+    return positions
 
 
 OTHERWISE: Final = 0.25
-"""Share of the draws in which a path is the other one. Assumed: most who train on several GPUs use NCCL, and most GPUs
-that are sold as modules too are modules in servers of several; with a quarter, an interval of 90 % holds the other."""
+"""The share of the draws with the other path.
+
+Assumed: most users with several GPUs train with NCCL, and most GPUs that are sold as modules too are modules in servers
+of several. With a quarter, a 90 % interval includes the other path.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPath:
-    """A path that may be there in place of the one assumed. name: of what is open. value: what is assumed, and what it
-    is otherwise, in a word each. basis: why that one is assumed. scenario: the question with the other path."""
+    """An alternative to an assumed path between GPUs. name: the open fact. value: the assumed and the alternative
+    value, in a word each. basis: why the value is assumed. scenario: the question with the other path.
+    """
 
     name: str
     value: str
@@ -209,32 +217,35 @@ class OtherPath:
 
 
 def other_paths(scenario: Scenario) -> tuple[OtherPath, ...]:
-    """The paths that may be in place of those assumed of the scenario; none where all of them are said, or where its
-    method sends nothing over them."""
+    """The alternatives to the scenario's assumed paths; empty if all paths are given, or if its method does not use
+    them.
+    """
     if "transport" not in scenario.method.uses:
         return ()
     machine = resolve_machine(scenario.cluster)
     between, cluster = machine.between, scenario.cluster
-    found = []
+    alternatives = []
     if TRANSPORT in between.open:
         basis = f"{between.why}; in {OTHERWISE:.0%} of the draws rows are staged through host memory, as with gloo"
-        found.append(OtherPath(TRANSPORT, DIRECT, STAGED, basis, _with(scenario, replace(cluster, transport=STAGED))))
+        alternatives.append(
+            OtherPath(TRANSPORT, DIRECT, STAGED, basis, _with(scenario, replace(cluster, transport=STAGED)))
+        )
     if NVLINK_THERE in between.open and between.nvlink is not None:
         basis = (
             f"{machine.device.title} as a module in a server with NVLink; in {OTHERWISE:.0%} of the draws cards "
             "without (--host or cluster.nvlink says which)"
         )
         rate = f"{between.nvlink.value / 1e9:g}GB/s"
-        found.append(OtherPath(NVLINK_THERE, rate, "none", basis, _with(scenario, replace(cluster, nvlink=0.0))))
-    return tuple(found)
+        alternatives.append(OtherPath(NVLINK_THERE, rate, "none", basis, _with(scenario, replace(cluster, nvlink=0.0))))
+    return tuple(alternatives)
 
 
 def path_by_draw(paths: Sequence[OtherPath], seed: int, draws: int = DRAWS) -> IntArray:
-    """Which of `paths` each joint draw has, int64[draws]; -1 for those assumed. Of several, the first decides."""
-    found = np.full(draws, -1, dtype=np.int64)
+    """The index in `paths` per joint draw, int64[draws]; -1 for the assumed ones. Of several, the first decides."""
+    chosen = np.full(draws, -1, dtype=np.int64)
     for place in reversed(range(len(paths))):
-        found[position(paths[place].name, seed, draws) < 2.0 * OTHERWISE - 1.0] = place
-    return found
+        chosen[position(paths[place].name, seed, draws) < 2.0 * OTHERWISE - 1.0] = place
+    return chosen
 
 
 def _with(scenario: Scenario, cluster: ClusterSpec) -> Scenario:

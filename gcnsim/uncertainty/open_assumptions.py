@@ -1,10 +1,10 @@
-"""Joint draws of the assumptions, simulated: the pace of each over the pace at the stated values.
+"""Simulate joint draws of the assumptions: the pace of each draw over the pace at the stated values.
 
-Both paces are of the mean graph, simulated until steady, so their ratio contains only what a draw moves. Unlike the
-analytic estimate, this accounts for sharing of links and for what a pipeline hides.
+Both paces belong to the mean graph, simulated until steady, so their ratio contains only the effect of a draw. Unlike
+the analytic estimate, it accounts for sharing of links and for the overlap in a pipeline.
 
-Several draws may be the graphs of one schedule: the same ops, with the counts and figures of each draw. That holds for
-methods that exchange boundary rows between GPUs, whose sockets take no time of the cores. There a draw moves only
+Several draws may be the graphs of one schedule: the same ops, with the counts and figures of each draw. That is
+possible for methods that exchange boundary rows between GPUs whose sockets cost no CPU time. There a draw changes only
 amounts of ops, capacities of links and delays of routes.
 """
 
@@ -44,37 +44,41 @@ from gcnsim.uncertainty.assumed import (
 from gcnsim.uncertainty.placement import PARTITION, scattered
 
 WORKLOAD: Final = "workload"
-"""The name of what the workload leaves open, among the assumptions."""
+"""The name of the workload's uncertainty among the assumptions."""
 
 PER_GRAPH: Final = ("rows", "hits", "inner_edges", "boundary_edges")
-"""What of the counts differs from graph to graph."""
+"""The counts that differ from graph to graph."""
 
 Moved: TypeAlias = Mapping[str, IntArray]
 """Differences of counts, by the name of the count."""
 
 
 def can_batch_draws(scenario: Scenario) -> bool:
-    """Whether joint draws of the scenario are graphs of one schedule."""
+    """Whether joint draws of the scenario can be graphs of one schedule."""
     gpus = resolve_machine(scenario.cluster).kind == "gpu"
     return scenario.method.exchanges_rows and gpus and scenario.cluster.sockets == "free"
 
 
 def averaged(scenario: Scenario) -> bool:
-    """Whether what one graph of a schedule takes depends on the others: samplers of nodes take the mean over all."""
+    """Whether a graph's time depends on the other graphs of the schedule: node samplers use the mean over all."""
     sampling = scenario.method.sampling()
     return not (sampling.whole or sampling.by_edge)
 
 
 def draw_positions(name: str, shared: str, seed: int, draws: int = DRAWS) -> FloatArray:
-    """Where the draws put what is assumed under this name; of other partitions a 90 % interval is known, no range."""
+    """The positions of the assumption `name` in the draws. For other partitions a 90 % interval is known instead of a
+    range.
+    """
     return (normal_position if name == PARTITION else position)(shared, seed, draws)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAssumptions:
-    """What is open of a scenario's schedule. counts: the mean of its graphs. figures: the assumed ones.
-    workload_changes: by name of what the workload leaves open, how the counts at its low and its high end differ. The
-    scenario has no faults."""
+    """The open assumptions of a scenario's schedule. The scenario has no faults.
+
+    counts: the mean of its graphs. figures: the assumed ones. workload_changes: by name, the change of the counts at
+    the low and the high end of an assumption about the workload.
+    """
 
     scenario: Scenario
     accesses: Source
@@ -84,22 +88,23 @@ class OpenAssumptions:
 
     @classmethod
     def of(cls, scenario: Scenario, accesses: Source) -> OpenAssumptions:
-        """What is open of `scenario`, whose draws are graphs of one schedule (`can_batch_draws`)."""
+        """The open assumptions of `scenario`, whose draws are graphs of one schedule (`can_batch_draws`)."""
         counts = estimated_counts(scenario, accesses)
         figures = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
         return cls(scenario, accesses, counts, figures, _moved_counts(scenario, accesses, counts))
 
     @property
     def names(self) -> list[tuple[str, str]]:
-        """What is assumed: the name of each, and that of its positions."""
+        """The name of each assumption, and the name of its positions."""
         return [
             *((figure.name, figure.shared) for figure in self.figures),
             *((name, name) for name in self.workload_changes),
         ]
 
     def places(self, seed: int, more: int, own: BoolArray) -> dict[str, FloatArray]:
-        """By name, where those of the joint draws that are `own`, bool[draws], put what is assumed, and behind them
-        `more` times its value."""
+        """By name, the positions in the joint draws `own`, bool[draws], followed by `more` positions at the stated
+        value.
+        """
         values, draws = np.zeros(more), own.size
         return {
             name: np.concatenate([draw_positions(name, shared, seed, draws)[own], values])
@@ -107,7 +112,7 @@ class OpenAssumptions:
         }
 
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
-        """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""
+        """A schedule with one graph per position in `places`, float64[size] each."""
         values = {figure.name: figure.at(places[figure.name]) for figure in self.figures}
         key = b"".join(place.tobytes() for place in places.values())
         schedule, turned = shared(
@@ -118,20 +123,20 @@ class OpenAssumptions:
     def _drawn(
         self, places: Mapping[str, FloatArray], values: Mapping[str, FloatArray], size: int
     ) -> tuple[Schedule, FloatArray]:
-        """The schedule of these draws, with the amounts of its ops turned."""
+        """The schedule of these draws, with the amounts of its ops transposed."""
         counts = _counts_at(self.counts, self.workload_changes, places, size)
         schedule = write_schedule(self.scenario, counts, self.accesses, values)
         return schedule, np.ascontiguousarray(schedule.demand.T)
 
 
 def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
-    """Whether both are of the same partitions, of which different graphs are drawn."""
+    """Whether both use the same partitions, with different sampled graphs."""
     names = ("inner_nodes", "boundary_nodes", "entries", "cached_rows")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def _moved_counts(scenario: Scenario, accesses: Source, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
-    """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
+    """By name, the change of `counts` at the low and the high end of each assumption about the workload."""
     moved = {}
     if len(accesses.assumption_bounds) > 1:
         ends = [estimated_counts(scenario, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH)]
@@ -153,7 +158,7 @@ def _differences(counts: AccessCounts, ends: Sequence[AccessCounts]) -> tuple[Mo
 def _counts_at(
     counts: AccessCounts, moved: Mapping[str, tuple[Moved, Moved]], places: Mapping[str, FloatArray], size: int
 ) -> AccessCounts:
-    """`size` graphs, each with the counts at its place between the ends of what the workload leaves open."""
+    """`size` graphs, each with the counts at its position in the ranges of the workload."""
     sample: dict[str, Any] = {}
     for name in PER_GRAPH:
         amounts = np.repeat(getattr(counts, name), size, axis=0).astype(np.float64)
@@ -178,13 +183,13 @@ def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatAr
         name = _profile_of(machine, link)
         if name is not None:
             queued[index] = values.get(f"{name}.queue", link.spec.queue)
-            # The receiving side of a link has no delay: its sending side carries that of both.
+            # The receiving side of a link has no delay: its sending side includes both.
             if link.spec.latency_s:
                 after[index], startup[index] = _delays(values, machine, link, name)
     latency, first, queue = {}, {}, {}
     for route in schedule.columns.routes:
         way = list(route)
-        # As `Cluster.latency`: one call starts all links of a way, side by side.
+        # As in `Cluster.latency`: one call starts all links of a way in parallel.
         first[route] = startup[way].max(axis=0)
         latency[route] = (after[way] - startup[way]).sum(axis=0) + first[route]
         queue[route] = queued[way].max(axis=0)
@@ -192,9 +197,9 @@ def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatAr
 
 
 def _profile_of(machine: Machine, link: Link) -> str | None:
-    """The name in the catalogue of a link of the cluster; None for one whose figures are the scenario's own."""
+    """The catalogue name of a link of the cluster; None if its figures come from the scenario."""
     if link.kind == "pcie" and machine.own_copies:
-        # An uplink of a switch is as fast as the links below it, which are of one server.
+        # An uplink of a switch is as fast as the links below it, which belong to one server.
         server = link.target if link.target.startswith("host") else link.source
         number = int(server.removeprefix("host")) if server.startswith("host") else 0
         return machine.copies_of(min(number * machine.spec.gpus_per_server, machine.spec.gpus - 1)).name
@@ -210,15 +215,15 @@ def _profile_of(machine: Machine, link: Link) -> str | None:
 def _capacity(
     machine: Machine, link: Link, values: Mapping[str, FloatArray], used: Mapping[str, Figure]
 ) -> FloatArray | float:
-    """Of a link, by draw: as `gcnsim.machine.links` has it."""
+    """The capacity of a link by draw, as in `gcnsim.machine.links`."""
     host, name = machine.host.name, _profile_of(machine, link)
     if machine.kind == "gpu" and link.kind == "memory":
         fields = {"memory": "memory_bandwidth", "staging": "staging_bandwidth"}
         field = next((value for start, value in fields.items() if link.name.startswith(start)), None)
         return link.spec.capacity if field is None else link.spec.capacity * _factor(values, used, host, field)
-    found = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
+    capacity = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
     if link.kind != "pcie" or not machine.topology.staging:
-        return found
+        return capacity
     staging = machine.topology.links[machine.topology.staging[0]].spec.capacity
     half = staging / 2 * _factor(values, used, host, "staging_bandwidth")
     (whole, *_) = (copy for copy in (*machine.own_copies, machine.copies) if copy.name == name)
@@ -229,7 +234,7 @@ def _capacity(
 def _factor(
     values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str, *fields: str
 ) -> FloatArray | float:
-    """The figures `fields` of the profile `name`, multiplied, over what they are at the stated values, by draw."""
+    """The product of the figures `fields` of the profile `name`, relative to the stated values, by draw."""
     shares = [
         values[f"{name}.{field}"] / used[f"{name}.{field}"].value
         for field in fields or ("efficiency", "bandwidth")
@@ -241,7 +246,7 @@ def _factor(
 def _delays(
     values: Mapping[str, FloatArray], machine: Machine, link: Link, name: str
 ) -> tuple[FloatArray | float, FloatArray | float]:
-    """Latency of a link, and the start-up that is part of it, by draw."""
+    """The latency of a link, and the start-up part of it, by draw."""
     own = values.get(f"{name}.latency_s")
     if link.kind != "nic":
         return (link.spec.latency_s, link.spec.startup_s) if own is None else (own, own)
@@ -251,11 +256,11 @@ def _delays(
 
 
 FEW: Final = 3
-"""Graphs drawn for an estimate: counts of whole partitions differ little between draws."""
+"""Graphs sampled for an estimate; counts of whole partitions differ little between samples."""
 
 
 def mean_counts(counts: AccessCounts) -> AccessCounts:
-    """One graph with the mean of all of `counts`, rounded to whole rows and edges."""
+    """One graph with the mean of `counts`, rounded to whole rows and edges."""
     if counts.iterations == 1:
         return counts
     mean = {
@@ -266,7 +271,7 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
 
 
 def estimated_counts(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
-    """The mean of a few drawn graphs of the scenario."""
+    """The mean of a few sampled graphs of the scenario."""
     return shared("estimated", scenario, (accesses,), lambda: _estimated_counts(scenario, accesses, bound), bound)
 
 
@@ -284,10 +289,12 @@ def estimated_s(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """The joint draws of a scenario, each ready to be simulated, and behind them the stated values. written: by path
-    between its GPUs, the assumed one first, a schedule whose graphs are the draws that have it. path: of each draw,
-    int64[draws + 1], -1 for the assumed one; graph: of the schedule of its path. measured: the most iterations that a
-    pace is the mean of."""
+    """The joint draws of a scenario, ready for simulation, followed by the stated values.
+
+    written: by path between its GPUs (the assumed one first), a schedule whose graphs are the draws with that path.
+    path: of each draw, int64[draws + 1], -1 for the assumed one. graph: its index in the schedule of its path.
+    measured: the most iterations that a pace averages.
+    """
 
     written: tuple[tuple[Schedule, Variants], ...]
     path: IntArray
@@ -296,11 +303,13 @@ class DrawnRuns:
 
     @classmethod
     def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
-        """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`can_batch_draws`); its
-        faults are left out."""
+        """The joint draws of `seed` for a scenario whose draws are graphs of one schedule (`can_batch_draws`).
+
+        Its faults are left out.
+        """
         calm = replace(scenario, faults=())
         paths = other_paths(calm)
-        # Behind the draws stand the stated values, those of the assumed path.
+        # The stated values follow the draws, with the assumed path.
         path = np.append(path_by_draw(paths, seed, draws), -1)
         graph, written = np.zeros_like(path), []
         for index, item in enumerate((calm, *(other.scenario for other in paths)), start=-1):
@@ -312,7 +321,7 @@ class DrawnRuns:
         return cls(tuple(written), path, graph, scenario.run.iterations)
 
     def pace(self, place: int) -> Seconds:
-        """Seconds per iteration of the steady state under draw `place`; behind the draws, at the stated values."""
+        """Seconds per iteration of the steady state under draw `place`; the last place has the stated values."""
         written, variants = self.written[self.path[place] + 1]
         schedule = variants.of(written, int(self.graph[place]))
         judge = Steady(schedule, self.measured)
@@ -323,6 +332,7 @@ class DrawnRuns:
 
 
 def paces_to_factors(paces: list[Seconds]) -> FloatArray:
-    """Of the paces of all draws, and behind them that at the stated values: times over the time at those,
-    float64[draws]; nothing of nothing."""
+    """The times of all draws over the time at the stated values, which is last in `paces`: float64[draws]; empty for no
+    paces.
+    """
     return np.array(paces[:-1]) / paces[-1] if paces else np.zeros(0)

@@ -1,13 +1,13 @@
-"""Uncertainty of the partition: which part lies on which of unequal GPUs, and what other partitions would change.
+"""Uncertainty of the partition: the assignment of parts to unequal GPUs, and the effect of other partitions.
 
-Parts are of unequal work, and their numbering is arbitrary: nobody chose which of them meets the slower device. The
-likely answer leaves part n on GPU n. The ends put the part of most work on the slowest GPU, the next one on the next
-slowest, or the other way round. Among four GPUs of two kinds these ends were those of all 24 orders. For methods that
-broadcast blocks, whose products differ pair by pair, other orders were up to 5 % beyond.
+Parts have unequal work and an arbitrary numbering, so it is open which one runs on the slower device. The likely answer
+puts part n on GPU n. The ends put the part with most work on the slowest GPU, the next one on the next slowest, or the
+reverse. With four GPUs of two kinds, these were the extremes of all 24 orders. For methods that broadcast blocks, whose
+products differ pair by pair, other orders were up to 5 % beyond.
 
-The profile of a published dataset is of one partition, and METIS' seed decides which. The largest worker's boundary and
-entries, and the mean boundary, move to either end of their scatter over seeds (`gcnsim.partition.partition_scatter`).
-All workers keep their order; those below the mean move the other way.
+The profile of a published dataset belongs to one partition, and METIS' seed decides which. The largest worker's
+boundary and entries, and the mean boundary, move to either end of their variation over seeds
+(`gcnsim.partition.partition_scatter`). All workers keep their order; those below the mean move the other way.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PartOrder(Enum):
 
 
 def placements(scenario: Scenario) -> tuple[PartOrder, ...]:
-    """The orders that an interval covers: one where GPUs are equal, or where whoever asks numbered the parts."""
+    """The orders that an interval covers: one if GPUs are equal, or if the user numbered the parts."""
     chosen = scenario.partition.file is not None or scenario.workload.trace is not None
     unequal = len({device.name for device in resolve_machine(scenario.cluster).devices}) > 1
     return tuple(PartOrder) if unequal and not chosen else (PartOrder.NUMBERED,)
@@ -54,7 +54,7 @@ class Placed(SourceView):
         self.placement = placement
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Access counts of the scenario's method, worker by worker in the order asked for."""
+        """Access counts of the scenario's method, worker by worker in the requested order."""
         counts = self.source.counts(scenario, features, bound)
         if self.placement is PartOrder.NUMBERED:
             return counts
@@ -68,19 +68,20 @@ class Placed(SourceView):
 
 
 def _pace(device: DeviceProfile) -> float:
-    """Bytes per second at which a device sums neighbours, most of what a part asks of it."""
+    """Bytes per second at which a device aggregates neighbours, which is most of a part's work."""
     return device.memory_bandwidth.value * device.spmm_efficiency.value
 
 
 PARTITION: Final = "partition"
-"""The name of what the seed of the partitioner leaves open, among the assumptions."""
+"""The name of the partitioner's seed among the assumptions."""
 
 
 def partition_factors(
     scenario: Scenario, accesses: Source, counts: AccessCounts, now_s: Seconds
 ) -> tuple[float, float] | None:
-    """The estimated iteration time at either end of other partitions over `now_s`, that of the scenario's own, whose
-    counts are `counts`; None without any. The scenario has no faults.
+    """The estimated iteration time at either end of other partitions over `now_s`, with the scenario's `counts`.
+
+    None if there are no other partitions. The scenario has no faults.
     """
     scatter = accesses.scatter(scenario)
     if scatter is None:
@@ -91,7 +92,9 @@ def partition_factors(
 
 
 def statistics_warning(scenario: Scenario) -> str | None:
-    """Why the other statistics of a dataset answer otherwise; None where it has one kind, and of one worker."""
+    """Why the dataset's other kind of statistics gives another answer; None if it has one kind only, and for one
+    worker.
+    """
     spec, name = scenario.partition, scenario.workload.dataset
     if name is None or scenario.cluster.gpus not in bundled_parts(name) or scenario.cluster.gpus == 1:
         return None
@@ -110,7 +113,7 @@ def statistics_warning(scenario: Scenario) -> str | None:
 
 
 def scattered(counts: AccessCounts, scatter: SeedVariation, end: RangeEnd, per_server: int = 1) -> AccessCounts:
-    """The counts as another partition would have them at `end` of the scatter; those of `LIKELY` are `counts`."""
+    """The counts of another partition at `end` of the variation; at `LIKELY` they are `counts`."""
     if end is RangeEnd.LIKELY or counts.batches is not None:
         return counts
     side = 0 if end is RangeEnd.LOW else 1
@@ -130,7 +133,7 @@ def scattered(counts: AccessCounts, scatter: SeedVariation, end: RangeEnd, per_s
 
 
 def _stretch(amounts: AnyArray, mean: float, most: float) -> float:
-    """By how much differences from the mean grow where that becomes `mean` times, the largest `most` times as much."""
+    """The factor on differences from the mean when the mean changes by `mean` and the largest by `most`."""
     values: FloatArray = amounts.astype(np.float64)
     above = float(values.max() - values.mean())
     if above <= 0.0:
@@ -139,6 +142,8 @@ def _stretch(amounts: AnyArray, mean: float, most: float) -> float:
 
 
 def _moved(amounts: AnyArray, even: AnyArray, stretch: float, mean: float) -> AnyArray:
-    """The amounts with their differences from `even` stretched, then all `mean` times as much; whole, none negative."""
+    """The amounts with their differences from `even` multiplied by `stretch`, then all by `mean`; whole and not
+    negative.
+    """
     moved: AnyArray = np.rint(np.maximum(mean * (even + stretch * (amounts - even)), 0.0)).astype(np.int64)
     return moved

@@ -1,9 +1,9 @@
-"""What the assumptions leave open of an iteration time: the analytic estimate under joint draws of all of them.
+"""Propagate the assumptions to the iteration time: the analytic estimate under joint draws of all of them.
 
 The estimate of a draw over the estimate at the stated values is a factor on the simulated time. Methods that exchange
-boundary rows on GPUs are estimated at every draw; of the others, each assumption's two ends are, and their factors
-multiply (first order in the logarithms). What the workload leaves open (`RangeEnd`) is one assumption more, its ends
-estimated from the counts of both corners.
+boundary rows on GPUs are estimated at every draw. For other methods, each assumption's two ends are estimated, and
+their factors multiply (first order in the logarithms). The uncertainty of the workload (`RangeEnd`) is one more
+assumption, whose ends are estimated from the counts of both corners.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from gcnsim.uncertainty.open_assumptions import (
 from gcnsim.uncertainty.placement import PARTITION, partition_factors, scattered
 
 MOST_AMOUNTS: Final = 4_000_000
-"""Amounts of ops in one schedule: 32 MB, of which an estimate makes some copies."""
+"""The most amounts of ops in one schedule: 32 MB, which an estimate copies a few times."""
 
 OPS_PER_PAIR: Final = 16
-"""Ops for each pair of workers, at least, of four layers: decides only how many draws are estimated at a time."""
+"""The least ops per pair of workers, for four layers; decides only how many draws are estimated at a time."""
 
 BLEND_POWER: Final = 3.0
-"""How sharply the longer of two decides: between a sum (1) and a maximum; simulated corners lie between 2 and 4."""
+"""How sharply the larger of two times dominates, from a sum (1) to a maximum; simulated corners lie between 2 and 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeFactors:
-    """Of one scenario, times over the time at the stated values.
+    """Times of one scenario relative to the time at the stated values.
 
     joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
-    where the workload leaves anything open. nominal_s: the estimate at the stated values. apart: float64[draws], what
-    of `joint` no graph of a drawn schedule holds, since it is of other parts; ones where there is no such thing.
-    others: as of each other path that may be between the GPUs, `joint` in the draws that have it.
+    if the workload has a range. nominal_s: the estimate at the stated values. apart: float64[draws], the part of
+    `joint` from other partitions, which no sampled graph contains; otherwise ones. others: for each other path between
+    the GPUs, `joint` in the draws with that path.
     """
 
     joint: FloatArray
@@ -62,11 +62,12 @@ class TimeFactors:
     others: tuple[TimeFactors, ...] = ()
 
     def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
-        """The simulated time where the estimate is `factor` times that at the stated values, of the factor's shape.
+        """The simulated time if the estimate is `factor` times the estimate at the stated values, in the factor's
+        shape.
 
-        What the estimate leaves out of the simulated time (its links shared otherwise, its pipeline not ideal) stays as
-        it is beside it: a third resource, so to say, and the longest mostly decides (powers of `BLEND_POWER` add up).
-        Where the estimate is the longer of the two, it and the time grow alike.
+        The part of the simulated time beyond the estimate (sharing of links, imperfect pipelining) stays constant, like
+        a third resource, and the longest mostly decides (powers of `BLEND_POWER` add up). If the estimate is the longer
+        of the two, both times grow alike.
         """
         if self.nominal_s >= simulated_s:
             return np.asarray(simulated_s * np.asarray(factor))
@@ -77,42 +78,44 @@ class TimeFactors:
 
     @property
     def workload(self) -> tuple[float, float] | None:
-        """The factors at both ends of what the workload leaves open; None where it leaves nothing open."""
+        """The factors at both ends of the workload's range; None without a range."""
         return self.alone.get(WORKLOAD)
 
 
 def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> TimeFactors:
-    """What the assumptions leave open of the scenario's time, under so many joint draws of `seed`."""
+    """The uncertainty of the scenario's time under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
     paths = other_paths(scenario)
     chosen = path_by_draw(paths, seed, draws)
-    found = _of_figures(scenario, accesses, seed, chosen == -1)
+    combined = _of_figures(scenario, accesses, seed, chosen == -1)
     if not paths:
-        return found
+        return combined
     others = tuple(
         _of_figures(path.scenario, accesses, seed, chosen == index, ends=False) for index, path in enumerate(paths)
     )
-    joint, apart = found.joint.copy(), found.apart.copy()
+    joint, apart = combined.joint.copy(), combined.apart.copy()
     for index, other in enumerate(others):
         mask = chosen == index
-        joint[mask] = other.nominal_s / found.nominal_s * other.joint[mask]
+        joint[mask] = other.nominal_s / combined.nominal_s * other.joint[mask]
         apart[mask] = other.apart[mask]
-    ends = {path.name: (other.nominal_s / found.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
-    return replace(found, joint=joint, alone={**found.alone, **ends}, apart=apart, others=others)
+    ends = {path.name: (other.nominal_s / combined.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
+    return replace(combined, joint=joint, alone={**combined.alone, **ends}, apart=apart, others=others)
 
 
 def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> TimeFactors:
-    """As `factors`, with the paths between GPUs as they are assumed, for the draws `own`, bool[draws], at least; those
-    of others may be ones. ends: whether the ends of each assumption alone are asked for."""
+    """The same as `factors` with the assumed paths between GPUs, for at least the draws `own`, bool[draws].
+
+    The factors of other draws may be ones. ends: whether to compute the two ends of each assumption.
+    """
     if can_batch_draws(scenario):
         return _at_every_draw(scenario, accesses, seed, own, ends=ends)
     draws = own.size
     machine = resolve_machine(scenario.cluster)
-    found = assumptions_of(machine, batches=scenario.method.mini_batches)
+    assumed = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
     at_values = estimate(write_schedule(scenario, counts, accesses))
-    by_end = {item.name: _ends(scenario, accesses, counts, item, at_values) for item in found}
-    shared = {item.name: item.shared for item in found}
+    by_end = {item.name: _ends(scenario, accesses, counts, item, at_values) for item in assumed}
+    shared = {item.name: item.shared for item in assumed}
     if len(accesses.assumption_bounds) > 1:
         by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
     others = partition_factors(scenario, accesses, counts, at_values)
@@ -125,13 +128,13 @@ def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray,
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
-    """The factors at both ends of what the workload leaves open, each estimated for itself."""
+    """The factors at both ends of the workload's range, each estimated separately."""
     low, high = (estimated_s(scenario, accesses, bound) / likely_s for bound in (RangeEnd.LOW, RangeEnd.HIGH))
     return low, high
 
 
 def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
-    """The factor at each position, geometrically between 1 and that of the end on its side."""
+    """The factor at each position, geometric between 1 and the factor of the end on its side."""
     low, high = ends
     return np.asarray(np.where(place < 0, low, high) ** np.abs(place))
 
@@ -139,24 +142,24 @@ def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
 def _ends(
     scenario: Scenario, accesses: Source, counts: AccessCounts, assumption: Assumption, likely_s: Seconds
 ) -> tuple[float, float]:
-    found = []
+    ends = []
     for place in (-1.0, 1.0):
         moved = with_figures(scenario, {assumption.name: float(assumption.at(np.array(place)))})
-        found.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
-    return found[0], found[1]
+        ends.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
+    return ends[0], ends[1]
 
 
 def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
-    """The scenario with these figures of the catalogue replaced, by `NAME.FIGURE`."""
+    """The scenario with these catalogue figures replaced, by `NAME.FIGURE`."""
     figures = tuple(sorted((dict(scenario.cluster.figures) | dict(values)).items()))
     return replace(scenario, cluster=replace(scenario.cluster, figures=figures))
 
 
 def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool) -> TimeFactors:
-    """The draws `own` as the graphs of one schedule, behind them the stated values and both ends of each assumption.
+    """The draws `own` as the graphs of one schedule, followed by the stated values and both ends of each assumption.
 
-    Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
-    other graphs of the same parts, their factors multiply what the figures alone do.
+    For other partitions, the work of a worker's sampler stays constant. If the ends of the workload are other
+    partitions and not other samples of the same parts, their factors multiply those of the figures.
     """
     left_open = shared("left open", scenario, (accesses,), lambda: OpenAssumptions.of(scenario, accesses))
     if averaged(scenario):
@@ -179,9 +182,9 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArr
 
 
 def _estimated(left_open: OpenAssumptions, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
-    """Estimates with all that is assumed at each of `places`.
+    """Estimates at each of `places` of the assumptions.
 
-    Some places at a time: schedules of many workers have many ops, and each place is a graph of a schedule.
+    They are computed in groups: schedules of many workers have many ops, and each place is a graph of a schedule.
     """
     total = len(next(iter(places.values()), np.zeros(1 + draws)))
     step = max(1, MOST_AMOUNTS // (OPS_PER_PAIR * left_open.scenario.cluster.gpus**2))
@@ -194,26 +197,29 @@ def _estimated(left_open: OpenAssumptions, places: Mapping[str, FloatArray], dra
 
 def best_case(scenario: Scenario) -> Scenario:
     """The scenario with every assumed figure at its most favourable end."""
-    found = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
-    ends = {item.name: item.at(np.array(1.0 if higher_is_better(item.name) else -1.0)) for item in found}
+    assumed = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
+    ends = {item.name: item.at(np.array(1.0 if higher_is_better(item.name) else -1.0)) for item in assumed}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more of a figure makes iterations shorter: rates and shares do, times and queues do not."""
+    """Whether a higher figure makes iterations shorter: true for rates and shares, false for times and queues."""
     field = name.rpartition(".")[2]
     return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread", "rebuild_bytes"))
 
 
 def best_lower_s(scenario: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
-    """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
-    workload; of several paths that may be there, with the best."""
+    """The lower bound with every assumed figure and the partition at the most favourable end, at a corner of the
+    workload.
+
+    Of several possible paths, the best is used.
+    """
     calm = replace(scenario, faults=())
     return min(_best_lower_s(item, accesses, bound) for item in (calm, *(path.scenario for path in other_paths(calm))))
 
 
 def _best_lower_s(calm: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
-    """As `best_lower_s`, of one path."""
+    """The same as `best_lower_s`, for one path."""
     counts = estimated_counts(calm, accesses, bound)
     scatter = accesses.scatter(calm)
     if scatter is not None:

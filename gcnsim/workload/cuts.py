@@ -1,19 +1,22 @@
-"""How METIS parts of a graph border on one another, from its sizes alone: laws fitted to counted partitions.
+"""Laws of the boundary of METIS parts from a graph's sizes alone, fitted to counted partitions.
 
-gcnsim/data/cuts.yaml holds the laws. `python -m studies.cuts` fits them to counts of real graphs, and tests each law on
+gcnsim/data/cuts.yaml has the laws. `python -m studies.cuts` fits them to counts of real graphs, and tests each law on
 the graphs that it was not fitted to (docs/surrogates.md). With d the mean degree and N the nodes of a graph:
 
 - boundary over inner nodes at 4 parts: scale * (d / 50)^degree * (N / 100,000)^nodes, in a range of factors;
-- at other numbers of parts: times a factor of a table, straight in the logarithms between its numbers, and times (d /
-  50)^(tilt ln(parts / 4)) above 4: dense graphs go on growing, sparse ones less, since no node borders on more parts
-  than it has neighbours;
-- share of the entries that cross: 1 - exp(-per_ratio * boundary over inner nodes);
+
+- at other numbers of parts: times a factor from a table, interpolated in logarithms, and times (d / 50)^(tilt ln(parts
+/ 4)) above 4: the boundary of dense graphs keeps growing, that of sparse ones less, because a node borders on no more
+parts than it has neighbours;
+
+- share of the crossing entries: 1 - exp(-per_ratio * boundary over inner nodes);
+
 - the largest part over the mean one: a power of the number of parts.
 
 Published counts of boundary nodes are used as printed. Between two of them the ratio boundary/inner follows a power law
-of the number of partitions through both. Beyond the first and the last it grows as that of other graphs does. The
-answer states the error of this when each published count is left out in turn. What it leaves open beyond the published
-numbers is a range.
+of the number of partitions through both. Beyond the first and the last it grows like other graphs' ratios. The answer
+states the error of this rule when each published count is left out in turn. Beyond the published numbers the
+uncertainty is a range.
 """
 
 from __future__ import annotations
@@ -29,23 +32,23 @@ from gcnsim.io.yaml_files import read_yaml
 from gcnsim.workload.datasets import BoundaryRow, DatasetFacts
 
 FILE: Final = Path(__file__).resolve().parents[1] / "data" / "cuts.yaml"
-"""The laws, as fitted."""
+"""The file of the fitted laws."""
 
 ANCHOR: Final = 4
-"""The number of parts at which the law of sizes speaks."""
+"""The number of parts to which the law of sizes applies."""
 
 DEGREE: Final = 50.0
 NODES: Final = 1e5
-"""What sizes are taken over in the laws."""
+"""The reference sizes of the laws."""
 
 WEB: Final = "web"
-"""Kind of a graph of web pages: they link within their site, so its parts border on few others."""
+"""The kind of a graph of web pages: pages link within their site, so parts have small boundaries."""
 
 MOST_COUNTED: Final = 64
-"""The most parts that a graph was cut into."""
+"""The most parts into which a graph was partitioned for the laws."""
 
 MOST_CROSSING: Final = 0.95
-"""At most this share of the entries crosses."""
+"""The largest share of crossing entries."""
 
 
 class AssumedRange(NamedTuple):
@@ -57,28 +60,29 @@ class AssumedRange(NamedTuple):
 
 
 def growth_between(since: float, parts: float, degree: float) -> float:
-    """Boundary over inner nodes at `parts` parts over that at `since`, both 2 or more; degree: of the mean node."""
+    """Boundary over inner nodes at `parts` parts over that at `since`, both at least 2; degree: of the mean node."""
     return math.exp(_log_growth(parts, degree) - _log_growth(since, degree))
 
 
 def open_growth(since: float, parts: float) -> AssumedRange:
-    """What the graphs at hand leave open of `growth_between`: factors on it, 1 in the middle.
+    """The uncertainty of `growth_between` over the counted graphs: factors on it, 1 in the middle.
 
-    Numbers of parts that differ by less than twofold count as that far apart, since METIS scatters between any two.
+    Numbers of parts that differ by less than a factor of two count as that far apart, because of METIS' variation.
     """
     wide = max(math.log(2.0), abs(math.log(parts / since))) * _law()["growth"]["open"] if parts != since else 0.0
     return AssumedRange(math.exp(-wide), 1.0, math.exp(wide))
 
 
 def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> AssumedRange:
-    """Boundary over inner nodes of the mean of `parts` parts, 2 or more, of a graph without a partition.
+    """Boundary over inner nodes of the mean of `parts` parts, at least 2, of a graph without a partition.
 
-    entries: stored entries, both directions of every edge. kind: `WEB`, or of any other kind.
+    entries: stored entries, both directions of every edge. kind: `WEB`, or any other kind.
     """
     law, degree = _law()["ratio"], max(1.0, entries / nodes)
     found = float(law["scale"] * (degree / DEGREE) ** law["degree"] * (nodes / NODES) ** law["nodes"])
     found *= growth_between(ANCHOR, parts, degree)
-    # Every part that a node borders on takes a neighbour of its own, and there are no more nodes than all others.
+    # Every part that a node borders on has a neighbour of it, and there are no more boundary nodes than nodes
+    # elsewhere.
     most = min(degree, parts - 1.0)
     factors = law[WEB] if kind == WEB else law["range"]
     return AssumedRange(*(min(most, factor * found) for factor in factors))
@@ -92,7 +96,8 @@ def crossing_fraction(ratio: float) -> AssumedRange:
 def largest_of(figure: str, parts: int) -> AssumedRange:
     """The largest of `parts` parts over the mean one; figure: `boundary` nodes or `entries`.
 
-    Beyond the most parts that were counted it stays: a power of a thousand parts would leave most of them nothing.
+    Beyond the most counted parts it stays constant: extrapolated to a thousand parts, the power would leave most of
+    them nothing.
     """
     return AssumedRange(*(min(parts, MOST_COUNTED) ** power for power in _law()["largest"][figure]))
 
@@ -104,7 +109,7 @@ def _log_growth(parts: float, degree: float) -> float:
     k = min(max(1, sum(place <= x for place in places)), len(places) - 1)
     slope = (values[k] - values[k - 1]) / (places[k] - places[k - 1])
     tilt = float(_law()["growth"]["tilt"]) * math.log(degree / DEGREE) * max(0.0, x - math.log(ANCHOR))
-    # However sparse a graph is, more parts have no smaller boundary in all.
+    # However sparse a graph is, more parts never have a smaller total boundary.
     return max(values[k - 1] + slope * (x - places[k - 1]) + tilt, 0.0 if parts > ANCHOR else -math.inf)
 
 
@@ -126,12 +131,11 @@ FAR: Final = 192
 
 
 def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
-    """Mean inner nodes, mean boundary nodes per partition at `gpus` partitions, and a note on where they come from.
+    """Mean inner nodes, mean boundary nodes per partition at `gpus` partitions, and a note on their source.
 
-    One partition has no boundary. A partition's boundary never exceeds the nodes it does not own,
-    nor its adjacency entries (one more boundary node needs one more cross edge).
-
-    Raises ScenarioError when gpus is below 1 or above the number of nodes, or no count is published.
+    One partition has no boundary. A partition's boundary never exceeds the nodes it does not own, nor its adjacency
+    entries (one more boundary node needs one more cross edge). Raises ScenarioError if gpus is below 1 or above the
+    number of nodes, or no count is published.
     """
     if not 1 <= gpus <= facts.nodes:
         raise ScenarioError(
@@ -155,14 +159,14 @@ def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
 
 
 def left_open(rows: Sequence[BoundaryRow], parts: int) -> tuple[float, float]:
-    """Least and most boundary nodes at `parts` over the likely ones: (1, 1) among the numbers of parts of `rows`."""
+    """Least and most boundary nodes at `parts` over the likely ones: (1, 1) within the numbers of parts of `rows`."""
     nearest = min(max(parts, rows[0].partitions), rows[-1].partitions)
     least, _, most = open_growth(nearest, parts)
     return least, most
 
 
 def leave_one_out(facts: DatasetFacts) -> float:
-    """The largest relative error at a published count, of two or more, by the others."""
+    """The largest relative error when one of several published counts is predicted by the others."""
     errors = []
     for left in facts.boundary:
         rest = [row for row in facts.boundary if row is not left]
@@ -172,7 +176,7 @@ def leave_one_out(facts: DatasetFacts) -> float:
 
 
 def _ratio(rows: Sequence[BoundaryRow], gpus: int, degree: float) -> float:
-    """boundary/inner at `gpus`: between two rows the line through their logarithms, else grown from the nearest."""
+    """boundary/inner at `gpus`: interpolated in logarithms between two rows, else extrapolated from the nearest."""
     below = [row for row in rows if row.partitions < gpus]
     above = [row for row in rows if row.partitions > gpus]
     if not (below and above):

@@ -13,7 +13,7 @@ from gcnsim.io.yaml_files import read_yaml
 from gcnsim.known_names import known_name
 
 OTHER_DATASET: Final = "any other graph is a file or a folder (OGB's too): --graph FILE; or sizes: --nodes N --edges M"
-"""What to do where a dataset is none of these."""
+"""What to do about an unknown dataset."""
 
 _FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"
 
@@ -32,12 +32,11 @@ class DatasetFacts:
     """One dataset and the model published for it.
 
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
-    input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
-    partitions, ascending; empty if none are published. citations: by field name, publication and place in it.
-    train: share of the nodes that train; train_source: publication and place. degree_spread: standard deviation of the
-    log of degrees, None where nothing published tells; degree_source: publication and place. kind: `web` or any other.
-    directed: entries of the graph as it is distributed, in one direction, which mini-batches draw along; 0 where it has
-    none.
+    input and the output. model, layers, hidden: the published model. boundary: boundary nodes by number of partitions,
+    ascending; empty if unpublished. citations: by field name, publication and place in it. train: share of training
+    nodes; train_source: publication and place. degree_spread: standard deviation of the log of degrees, None if
+    unpublished; degree_source: publication and place. kind: `web` or any other. directed: entries of the distributed
+    graph in one direction, along which mini-batches sample; 0 if it has no direction.
     """
 
     name: str
@@ -65,7 +64,7 @@ def datasets() -> tuple[str, ...]:
 
 @cache
 def dataset(name: str) -> DatasetFacts:
-    """The dataset `name`. Raises ScenarioError with the nearest name for any other."""
+    """The dataset `name`. Raises ScenarioError with the closest name for any other."""
     known = _raw()["datasets"]
     found = known_name(name, known)
     if found is None:

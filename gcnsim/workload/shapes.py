@@ -1,4 +1,4 @@
-"""What one layer of each model multiplies: widths and weights."""
+"""The operations of one layer of each model: widths and weights."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Final
 from gcnsim.errors import ScenarioError, nearest
 
 PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 8, "int4": 4, "int2": 2})
-"""How boundary rows may travel: bits of a value."""
+"""Number formats of boundary rows in messages: bits of a value."""
 
 MODELS: Final = ("gcn", "graphsage", "gat")
 
 MEAN, POOL = "mean", "pool"
 
 SAGE_AGGREGATORS: Final = (MEAN, POOL)
-"""What GraphSAGE makes of a node's neighbours: their mean, or the largest values of a learnt map of them."""
+"""GraphSAGE's aggregation of a node's neighbours: their mean, or the maximum of a linear layer of them."""
 
 CONCATENATED, AVERAGED = "concatenated", "averaged"
 
 HEADS_JOINED: Final = (CONCATENATED, AVERAGED)
-"""What becomes of the heads of a hidden layer of attention: side by side they share the width, averaged each has it."""
+"""How the heads of a hidden attention layer are combined: concatenated heads share the width, averaged heads each have
+it.
+"""
 
 
 NO_DROPOUT, EXCHANGE_FIRST, DROPOUT_FIRST = "none", "exchange-first", "dropout-first"
 
 DROPOUTS = (NO_DROPOUT, EXCHANGE_FIRST, DROPOUT_FIRST)
-"""What of a layer's input is dropped: nothing; all its rows, once those of others are there (PipeGCN); each worker's
-own, before others receive them (BNS-GCN)."""
+"""Where a layer's input is dropped: nowhere; all its rows after the exchange (PipeGCN); each worker's inner rows before
+the exchange (BNS-GCN).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,9 @@ class LayerShape:
     """One graph convolution: rows of width d_in in, of width d_out out, `weights` parameters (bias included).
 
     gathers: whether every iteration sums rows of neighbours; a dense layer does not, nor a first layer whose input was
-    aggregated once before training. Such a layer exchanges nothing. heads: of attention; 0 where sums have none.
-    keeps: its rows of boundary nodes stay where they are needed, fetched once: it sums them and exchanges nothing.
-    pooled: of `weights`, those of the map whose largest values over the neighbours are taken; 0 where nothing pools.
+    aggregated before training. Such a layer exchanges nothing. heads: of attention; 0 without attention. keeps: its
+    boundary rows were fetched once and stay on the workers that need them, so it exchanges nothing. pooled: the part of
+    `weights` in the linear layer before the maximum; 0 without pooling.
     """
 
     d_in: int
@@ -52,22 +55,22 @@ class LayerShape:
 
     @property
     def exchanges(self) -> bool:
-        """Whether its rows travel in every iteration."""
+        """Whether its rows are exchanged in every iteration."""
         return self.gathers and not self.keeps
 
     @property
     def joins(self) -> bool:
-        """Whether its inner and boundary rows are read side by side: nothing of it can begin before all are there."""
+        """Whether inner and boundary rows are read together, so that the layer can only begin when all have arrived."""
         return self.heads > 0 or self.pooled > 0
 
     @property
     def projected(self) -> int:
-        """Width of a row that has met the weights of all heads of attention, or the map before pooling."""
+        """Width of a row after the weights of all attention heads, or after the linear layer before pooling."""
         return self.d_in if self.pooled else (self.weights - self.d_out) // (self.d_in + 2)
 
     @property
     def update_in(self) -> int:
-        """Width of the rows that meet the weights: d_in, or 2 d_in where a row stands beside its neighbours' mean."""
+        """Width of the rows that are multiplied by the weights: d_in, or 2 d_in for GraphSAGE."""
         return (self.weights - self.pooled - self.d_out) // self.d_out
 
 
@@ -87,16 +90,16 @@ def layer_shapes(
 ) -> tuple[LayerShape, ...]:
     """The shapes of the `layers` layers of `model`, layer 0 first: features -> hidden -> ... -> classes.
 
-    GCN multiplies the aggregated row by d_in x d_out weights (Kipf and Welling, eq. 2); GraphSAGE-mean multiplies the
-    row beside its neighbours' mean, so 2 d_in x d_out (Hamilton et al., Algorithm 1); both add d_out biases.
-    sage_aggregator `pool`: beside the largest values of ReLU(h_j W^T + b), W of d_in x d_in (ibid., Equation 3).
-    A GAT has a map and two vectors for each of its `heads`, side by side in hidden layers, where they share the width,
-    and averaged in the last (Velickovic et al., eqs. 5 and 6); heads_joined `averaged`: in all, each of full width.
-    preaggregate: the input is aggregated once, before training. keep_inputs: a GAT's input rows of boundary nodes stay
-    with who needs them. dense: the last so many layers are plain linear maps.
+    GCN multiplies the aggregated row by d_in x d_out weights (Kipf and Welling, eq. 2). GraphSAGE-mean multiplies the
+    row next to its neighbours' mean, so 2 d_in x d_out (Hamilton et al., Algorithm 1). Both add d_out biases.
+    sage_aggregator `pool`: next to the maximum of ReLU(h_j W^T + b), W of d_in x d_in (ibid., Equation 3). A GAT has a
+    linear layer and two vectors for each of its `heads`. Heads are concatenated in hidden layers, where they share the
+    width, and averaged in the last (Velickovic et al., eqs. 5 and 6); heads_joined `averaged`: in all, each of full
+    width. preaggregate: the input is aggregated once, before training. keep_inputs: a GAT's input boundary rows stay on
+    the workers that need them. dense: the number of last layers that are plain linear layers.
 
     Raises ScenarioError for an unknown model, a count below one, no graph convolution, heads that do not divide the
-    hidden width they share, or an input that attention or pooling reads and that is to be aggregated before.
+    shared hidden width, or pre-aggregation of an input that attention or pooling reads.
     """
     if model not in MODELS:
         raise ScenarioError(f"workload.model: unknown model {model!r}; {nearest(model, MODELS)}")
@@ -128,7 +131,7 @@ def layer_shapes(
 
 
 def _refuse_heads(hidden: int, heads: int, joined: str, *, preaggregate: bool) -> None:
-    """Raises ScenarioError for what attention cannot be."""
+    """Raise ScenarioError for impossible attention settings."""
     if joined == CONCATENATED and hidden % heads:
         raise ScenarioError(f"workload.heads: {heads} does not divide the hidden width {hidden}")
     if preaggregate:
@@ -136,7 +139,7 @@ def _refuse_heads(hidden: int, heads: int, joined: str, *, preaggregate: bool) -
 
 
 def _refuse_pooling(model: str, *, pools: bool, preaggregate: bool) -> None:
-    """Raises ScenarioError for what pooling cannot be."""
+    """Raise ScenarioError for impossible pooling settings."""
     if pools and model != "graphsage":
         raise ScenarioError(f"workload.sage_aggregator: {POOL} is not allowed; only graphsage pools, not {model}")
     if pools and preaggregate:
@@ -146,12 +149,14 @@ def _refuse_pooling(model: str, *, pools: bool, preaggregate: bool) -> None:
 
 
 def _sums(d_in: int, d_out: int, inputs: int, *, pools: bool) -> LayerShape:
-    """One layer of GCN or GraphSAGE. inputs: rows of d_in values that stand side by side before the map."""
+    """One layer of GCN or GraphSAGE. inputs: rows of d_in values that are concatenated before the linear layer."""
     pooled = d_in * d_in + d_in if pools else 0
     return LayerShape(d_in, d_out, inputs * d_in * d_out + d_out + pooled, pooled=pooled)
 
 
 def _attention(d_in: int, d_out: int, heads: int, *, full: bool) -> LayerShape:
-    """One layer of attention: a map and two score vectors for each head, and a bias. full: each head is d_out wide."""
+    """One layer of attention: a linear layer and two score vectors for each head, and a bias. full: each head is d_out
+    wide.
+    """
     width = d_out * heads if full else d_out
     return LayerShape(d_in, d_out, (d_in + 2) * width + d_out, heads=heads)

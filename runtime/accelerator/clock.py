@@ -1,9 +1,9 @@
-"""Waits that follow one another without drift: each ends at an absolute instant, reckoned from the end before it.
+"""Consecutive waits without drift: each ends at an absolute instant, computed from the end of the previous one.
 
-A thread wakes some 0.1 ms after the instant it asked for. Lengths counted from there would add that up; counted from
-the instant itself, a late start is made good by a shorter sleep.
+A thread wakes about 0.1 ms after the requested instant. Lengths counted from there would accumulate that error; counted
+from the instant itself, a shorter sleep compensates a late start.
 
-Spans of such waits are recorded as what they stand for.
+Spans of such waits are recorded as the work that they represent.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ def now() -> int:
 
 
 def sleep_until(instant: int) -> None:
-    """Sleep until `instant`, not at all where it has passed. Cores are shared, so nothing spins."""
+    """Sleep until `instant`, or not at all if it has passed. Cores are shared, so there is no busy waiting."""
     while (left := instant - time.perf_counter_ns()) > 0:
         time.sleep(left / NS)
 
 
 def wake_sharply() -> None:
-    """Let this thread, and those it starts, be woken when they asked for, not up to 50 us later (Linux's prctl(2))."""
+    """Let this thread, and those it starts, be woken on time instead of up to 50 us later (Linux's prctl(2))."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
 class Lane:
-    """A stream: its work follows one another, each piece from when it is ready and the one before is done."""
+    """A stream: its work runs in sequence, each item from when it is ready and the previous one is done."""
 
     def __init__(self) -> None:
         self.free = 0
         """When the last piece ended, in ns."""
 
     def work(self, ready: int, length: int) -> tuple[int, int]:
-        """Do a piece of `length` ns that is ready at the instant `ready`; when it began and ended."""
+        """Do work of `length` ns that is ready at the instant `ready`; returns its begin and end."""
         start = max(self.free, ready)
         self.free = start + length
         sleep_until(self.free)

@@ -1,4 +1,4 @@
-"""Local sums over neighbours: sparse products with a cached transpose, by torch, kernels of our own or DGL."""
+"""Local sums over neighbours: sparse products with a cached transpose, by torch, by compiled kernels or by DGL."""
 
 from runtime.aggregate.attention import attention_sum
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows

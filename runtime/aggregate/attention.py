@@ -1,6 +1,6 @@
 """Sums over neighbours with learnt weights (GAT): softmax of scores over each row, then a weighted sum per head.
 
-The compiled kernels never write a row per entry, and keep one number per entry and head.
+The compiled kernels never write a row per entry, and store one number per entry and head.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from runtime.aggregate.matrix import Matrix
 from runtime.aggregate.numba_matrix import NumbaMatrix, shared
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
-"""Values of the rows that are gathered at a time in the gradient of the weights: bounds the working memory. On a CPU
-what one core's cache holds: larger ones took 2 to 4 times as long at widths of 64 and 128, each in new pages then.
+"""Values of the rows gathered at a time in the gradient of the weights, which bounds the working memory.
+
+On a CPU it is the size of one core's cache: larger chunks took 2 to 4 times as long at widths of 64 and 128, each in
+new pages.
 """
 
 SLOPE = 0.2
-"""Of the leaky rectifier on the scores (GAT)."""
+"""The slope of the leaky rectifier on the scores (GAT)."""
 
 
 def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> Tensor:
-    """sum_j alpha_ij h_j per head, [n, heads, d]; alpha_ij = softmax over row i of
-    LeakyReLU(target_i + source_j).
+    """sum_j alpha_ij h_j per head, [n, heads, d]; alpha_ij = softmax over row i of LeakyReLU(target_i + source_j).
 
-    h: [m, heads, d] rows of the matrix's columns; target: [n, heads] and source: [m, heads] scores. The
-    matrix gives the pattern alone; rows without an entry become zero.
+    h: [m, heads, d] rows of the matrix's columns; target: [n, heads] and source: [m, heads] scores. Only the matrix's
+    pattern is used; rows without an entry become zero.
     """
     if isinstance(matrix, NumbaMatrix):
         return fused_attention(matrix, h, target, source, SLOPE)

@@ -1,10 +1,10 @@
-"""Sums over neighbours as machine code: a row of the result at a time, eight vectors of it in registers.
+"""Sums over neighbours as machine code: one row of the result at a time, eight vectors of it in registers.
 
-The columns of a row are summed in the order of its entries, one entry after the other, whatever the width, the number
-of threads and the processor; nothing allows LLVM to fuse a product with a sum. So the same entries give the same bytes.
-The rows of entries to come are asked of the memory ahead, since no processor foresees which they are.
+The columns of a row are summed in the order of its entries, one entry after the other, for any width, number of threads
+and processor. LLVM may not fuse a product with a sum, so the same entries give the same bytes. Rows of later entries
+are prefetched, because no processor can predict them.
 
-Each function is compiled when it is first called with a type, and kept beside this file or in the user's cache folder.
+Each function is compiled when it is first called with a type, and cached in this folder or in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runtime.aggregate.vectors import PLACE, VectorCode, Weigh, summed
 
 
 def _weighing(code: VectorCode, vectors: int, named: dict[str, Any], kind: Any, value: Any, context: Any) -> Weigh:
-    """How a sum weighs: None, one; [nnz], by entry; ([m],), by column; [nnz, heads], by entry and head."""
+    """The kinds of weights of a sum: None, one; [nnz], by entry; ([m],), by column; [nnz, heads], by entry and head."""
     builder = code.builder
     if kind == types.none:
         return lambda entry, source, coming: [None] * vectors
@@ -67,7 +67,7 @@ _NAMES: Final = (
 
 
 def _block(vectors: int, *, cut: bool = False) -> Any:
-    """A function that sums `vectors` vectors of one row; see `sum_rows`. cut: only `rest` values of one."""
+    """A function that sums `vectors` vectors of one row; see `sum_rows`. cut: only `rest` values of the last one."""
 
     @intrinsic
     def block(  # type: ignore[no-untyped-def]
@@ -116,11 +116,12 @@ def sum_rows(
     low: int,
     high: int,
 ) -> None:
-    """out[i] = scale[i] sum of w x[columns[e]] over the entries e of row i, for rows `low` to `high` - 1; or added.
+    """out[i] = scale[i] sum of w x[columns[e]] over the entries e of row i, for rows `low` to `high` - 1; or added to
+    out.
 
-    indptr: int64[n + 1]; columns: int32[nnz]; x: [m, d], scale: [n] and out: [n, d] of one type, rows side by side.
+    indptr: int64[n + 1]; columns: int32[nnz]; x: [m, d], scale: [n] and out: [n, d] of one type, rows contiguous.
     weights: None (w is 1), [nnz] (w of e), ([m],) (w of the column) or [nnz, heads] (w of e for d / heads values of x).
-    spans: into how many pieces of equal width a row falls that share no vector: the heads, or 1 where theirs are full.
+    spans: the number of equal-width parts of a row that share no vector: the heads, or 1 if all their vectors are full.
     """
     width, total, lanes = x.shape[1], columns.size, 64 // x.itemsize
     each = width // spans
@@ -146,7 +147,7 @@ def sum_rows(
 def turn(
     indptr: IntArray, columns: AnyArray, turned_indptr: IntArray, turned_columns: AnyArray, place: AnyArray
 ) -> None:
-    """Write the transpose, its rows' entries ascending, and where each of its entries stands in the matrix.
+    """Write the transpose, with ascending entries per row, and the position of each of its entries in the matrix.
 
     turned_indptr: int64[m + 1] of zeros; turned_columns, place: int32[nnz].
     """

@@ -1,7 +1,7 @@
 """Graph attention as machine code: scores, softmax and weighted sums without a row per entry, and their gradients.
 
-The sums of the weights' gradients and of the rows' go over the same rows of the transpose at once, so every row that
-an entry asks for is read once. Orders as in `compiled.py`.
+The gradients of weights and of rows are computed in one pass over the rows of the transpose, so every gathered row is
+read once. The order of sums is as in `compiled.py`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _turned(heads_: int, vectors: int, *, cut: bool = False) -> Any:
 
 
 def _power(*, cut: bool = False) -> Any:
-    """A function that raises e to a vector of an array. cut: to `rest` values of it."""
+    """A function that computes exp of a vector of an array. cut: only `rest` values of it."""
 
     @intrinsic
     def power(typing, array, place, rest):  # type: ignore[no-untyped-def]
@@ -212,8 +212,10 @@ def scores_back(
     low: int,
     high: int,
 ) -> None:
-    """The gradient of the scores before LeakyReLU, in the place of `products`, and its sums over rows `low` to
-    `high` - 1. See `attend` and `attend_back`."""
+    """The gradient of the scores before LeakyReLU, written to `products`, and its sums over rows `low` to `high` - 1.
+
+    See `attend` and `attend_back`.
+    """
     for i in range(low, high):
         first, last = indptr[i], indptr[i + 1]
         for k in range(alpha.shape[1]):

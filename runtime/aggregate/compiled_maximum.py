@@ -1,8 +1,7 @@
-"""The largest values over neighbours as machine code: a row of the result at a time, four vectors of it in registers.
+"""The largest values over neighbours as machine code: one row of the result at a time, four vectors of it in registers.
 
-A column's entries are compared in their order and its gradients added in the order of the rows, whatever the width, the
-number of threads and the processor: the same entries give the same bytes. Rows to come are asked for as in
-`compiled.py`.
+A column's entries are compared in their order and its gradients added in the order of the rows, for any width, number
+of threads and processor: the same entries give the same bytes. Later rows are prefetched as in `compiled.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NUMBERS: Final = ("first", "last", "total", "width", "row")
 
 
 def _block(vectors: int) -> Any:
-    """A function that compares `vectors` vectors of one row, which has an entry; see `largest`."""
+    """A function that compares `vectors` vectors of one non-empty row; see `largest`."""
 
     @intrinsic
     def block(typing, arrays, numbers, at):  # type: ignore[no-untyped-def]
@@ -54,7 +53,7 @@ def _block(vectors: int) -> Any:
 
 
 def _compared(code: VectorCode, vectors: int, named: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """The largest values over the entries from `first` to `last` and whose they are, a pair a vector: see `summed`."""
+    """The largest values over the entries from `first` to `last` and their columns, a pair per vector: see `summed`."""
     builder, lanes = code.builder, code.lanes
     rows = ir.VectorType(INDEX, lanes)
     least = ir.Constant(code.kind, [float("-inf")] * lanes)
@@ -65,7 +64,7 @@ def _compared(code: VectorCode, vectors: int, named: dict[str, Any]) -> list[tup
     def row(of: Any) -> Any:
         return builder.add(builder.mul(builder.sext(of, PLACE), named["width"]), named["at"])
 
-    # Where all are minus infinity none is larger than what a column begins with: the first entry's counts.
+    # If all values are minus infinity, none exceeds the initial one: the first entry counts.
     begin = code.spread(column(named["first"]), rows)
     before = builder.basic_block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
@@ -88,7 +87,7 @@ def _compared(code: VectorCode, vectors: int, named: dict[str, Any]) -> list[tup
     start, own = row(source), code.spread(source, rows)
     for k, (most, who) in enumerate(found):
         value = code.load(named["x"], code.plus(start, k * lanes))
-        # What is no number counts as larger, and nothing as larger than it.
+        # NaN counts as larger than a number, and no number as larger than NaN.
         none = builder.fcmp_unordered("uno", value, value)
         more = builder.or_(builder.fcmp_ordered(">", value, most), none)
         most.add_incoming(builder.select(more, value, most), inside)
@@ -108,8 +107,8 @@ def largest(
 ) -> None:
     """out[i, c] = max of x[columns[e], c] over the entries e of row i, and winner[i, c] the column of the first such e.
 
-    Rows `low` to `high` - 1. x: [m, d] and out: [n, d] of one type, winner: int32[n, d]. Of a row without an entry 0,
-    and nobody (-1) wins; nor does anybody where a value is not a number, which the result then is.
+    Rows `low` to `high` - 1. x: [m, d] and out: [n, d] of one type, winner: int32[n, d]. A row without an entry gives 0
+    and winner -1. A NaN among the values gives NaN and winner -1.
     """
     width, lanes = x.shape[1], 64 // x.itemsize
     arrays = columns, x, out, winner
@@ -126,7 +125,8 @@ def largest(
         while at + lanes <= width:
             _largest1(arrays, numbers, at)
             at += lanes
-        if at < width and width >= lanes:  # The last vector may share columns with that before: they come out the same.
+        # The last vector may share columns with the one before; their results are equal.
+        if at < width and width >= lanes:
             _largest1(arrays, numbers, width - lanes)
             at = width
         for c in range(at, width):
@@ -143,7 +143,7 @@ def largest(
 def to_winners(winner: AnyArray, grad: AnyArray, back: AnyArray, low: int, high: int) -> None:
     """back[winner[i, c], c] += grad[i, c] for columns `low` to `high` - 1, row after row.
 
-    winner: int32[n, d], -1 for nobody; grad: [n, d], back: [m, d].
+    winner: int32[n, d], -1 for none; grad: [n, d], back: [m, d].
     """
     for i in range(grad.shape[0]):
         for c in range(low, high):

@@ -1,4 +1,4 @@
-"""The same products by DGL's kernels. DGL's development has stopped; it is an extra, never the only path."""
+"""The same products with DGL's kernels. DGL's development has stopped, so it is an optional extra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from runtime.aggregate.matrix import Rows
 
-# Without it DGL prints a notice and writes a file into the home folder on first import.
+# Without this, DGL prints a notice and writes a file to the home folder on first import.
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
 import dgl
@@ -56,7 +56,7 @@ class DglMatrix:
 
 def _graph(indptr: object, columns: object, sources: int, targets: int, device: torch.device) -> dgl.DGLGraph:
     index = [torch.from_numpy(np.asarray(array).astype(np.int32)) for array in (indptr, columns)]
-    # Numbered, though they are in order: DGL's float32 kernel for rows of width 1 refuses edges without a number.
+    # Explicit edge numbers, although in order: DGL's float32 kernel for rows of width 1 needs them.
     number = torch.arange(index[1].numel(), dtype=torch.int32)
     nodes = {"source": sources, "target": targets}
     kind = ("source", "edge", "target")
@@ -64,7 +64,7 @@ def _graph(indptr: object, columns: object, sources: int, targets: int, device: 
 
 
 def _product(graph: dgl.DGLGraph, x: Tensor, values: Tensor | None, scales: Scales, out: Tensor, add: bool) -> None:
-    """By the values of entries; where there are none by the factors of rows and columns, before and after a sum."""
+    """Weighted by the values of entries; without them, by the factors of rows and columns before and after a sum."""
     if not out.numel():
         return
     if not x.numel() or not graph.num_edges():

@@ -1,7 +1,7 @@
 """A sparse matrix with its transpose, multiplied from the left into given buffers.
 
-torch's own gradient of a CSR product builds the transpose in every call; here it is built once per graph. Products
-write into (or add to) a buffer, so a sum over inner and over boundary columns needs no temporary.
+torch's gradient of a CSR product builds the transpose in every call; here it is built once per graph. Products write
+into (or add to) a buffer, so a sum over inner and over boundary columns needs no temporary.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray
 class Rows:
     """Compressed rows as arrays. indptr: int64[n + 1], columns: int32[nnz], values: float[nnz], width: columns m.
 
-    factors: where every value is a factor of its row times one of its column, these, float64[n] and float64[m] (None:
-    ones): kernels then need no value per entry.
+    factors: if every value is a product of a row factor and a column factor, these, float64[n] and float64[m] (None:
+    ones); kernels then need no value per entry.
     """
 
     indptr: IntArray
@@ -58,11 +58,11 @@ class Matrix(Protocol):
     device: torch.device
 
     def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
-        """turned: whether the transpose is made too, without which `multiply_transposed` cannot be asked."""
+        """turned: whether to build the transpose, which `multiply_transposed` needs."""
         ...
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
-        """out = A x, or out += A x. x: [m, d], out: [n, d]; values: other values in the places of A's, [nnz]."""
+        """out = A x, or out += A x. x: [m, d], out: [n, d]; values: replace A's, [nnz]."""
         ...
 
     def multiply_transposed(self, g: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
@@ -71,14 +71,14 @@ class Matrix(Protocol):
 
 
 with warnings.catch_warnings():
-    # torch says once in a process that CSR tensors are in beta and their indices not checked: nothing for a user to act
-    # on, and ours are right by construction.
+    # torch warns once per process that CSR tensors are in beta and their indices unchecked: users cannot act on it, and
+    # the indices are correct by construction.
     warnings.filterwarnings("ignore", message="Sparse (CSR tensor support is in beta|invariant checks)")
     torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.ones(1), size=(1, 1))
 
 
 class PlainMatrix:
-    """By torch's CSR product: MKL's kernel on CPU, cuSPARSE's on CUDA, torch's own where a CPU build has no MKL."""
+    """torch's CSR product: MKL's kernel on CPU, cuSPARSE's on CUDA, torch's own in a CPU build without MKL."""
 
     def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
         """Copy the matrix and, unless not `turned`, its transpose to `device`."""

@@ -1,6 +1,6 @@
-"""The largest value of each column over a row's neighbours (GraphSAGE's pooling), and where its gradient goes.
+"""The largest value of each column over a row's neighbours (GraphSAGE's pooling), and its gradient.
 
-The compiled kernels compare rows where they lie and gather none.
+The compiled kernels compare rows in place and gather none.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from runtime.aggregate.matrix import Matrix
 from runtime.aggregate.numba_matrix import NumbaMatrix, shared
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
-"""Values of the rows that are gathered at a time: bounds the working memory; on a CPU what one core's cache holds."""
+"""Values of the rows gathered at a time, which bounds the working memory; on a CPU the size of one core's cache."""
 
 
 def neighbour_max(matrix: Matrix, x: Tensor) -> Tensor:
-    """max over the entries j of row i of x[j], each column by itself, [n, d] of x [m, d].
+    """max over the entries j of row i of x[j], for each column separately, [n, d] of x [m, d].
 
-    The matrix gives the pattern alone; rows without an entry become zero. Of equal values the first entry's counts: its
-    row alone gets the gradient. On CUDA its sums have no fixed order.
+    Only the matrix's pattern is used; rows without an entry become zero. Of equal values the first entry's counts, and
+    only its row gets the gradient. On CUDA its sums have no fixed order.
     """
     if isinstance(matrix, NumbaMatrix):
         return fused_max(matrix, x)
@@ -33,7 +33,7 @@ def neighbour_max(matrix: Matrix, x: Tensor) -> Tensor:
 
 
 class _Largest(torch.autograd.Function):
-    """out[i, c] = max over j of x[j, c]; the row it came from is kept."""
+    """out[i, c] = max over j of x[j, c]; the index of its row is stored."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Matrix, x: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ class _Largest(torch.autograd.Function):
             at.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), reached, "amin")
             filled = lengths > 0
             out[low:high][filled] = most[filled]
-            # A value that is no number equals none: nobody learns of it.
+            # NaN is never equal to a value, so no row gets its gradient.
             found = columns[first:last][at.clamp_max(nobody - 1)]
             winner[low:high] = torch.where(at < nobody, found, -1)
         ctx.count = x.shape[0]
@@ -73,7 +73,7 @@ class _Largest(torch.autograd.Function):
 
 
 def _spans(indptr: AnyArray, entries: int) -> list[tuple[int, int]]:
-    """Spans of rows of about so many entries each, at least a row."""
+    """Spans of rows of about `entries` entries each, at least one row."""
     spans, low, rows = [], 0, indptr.size - 1
     while low < rows:
         high = int(np.searchsorted(indptr, indptr[low] + entries, side="right")) - 1
@@ -83,7 +83,7 @@ def _spans(indptr: AnyArray, entries: int) -> list[tuple[int, int]]:
 
 
 _LINE = 64
-"""Bytes: threads that write the same line of a cache wait for each other."""
+"""Bytes of a cache line: threads that write the same line wait for each other."""
 
 
 def fused_max(matrix: NumbaMatrix, x: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def fused_max(matrix: NumbaMatrix, x: Tensor) -> Tensor:
 
 
 class _FusedLargest(torch.autograd.Function):
-    """The row that each value came from is kept, int32[n, d]: -1 where it came from none."""
+    """The row of each value is stored, int32[n, d]; -1 for none."""
 
     @staticmethod
     def forward(ctx: Any, matrix: NumbaMatrix, x: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ class _FusedLargest(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        """A thread has columns of its own, a line of them or more, so no two add to the same value."""
+        """A thread has separate columns, at least one cache line of them, so no two add to the same value."""
         from runtime.aggregate.compiled_maximum import to_winners
 
         (winner,) = ctx.saved_tensors

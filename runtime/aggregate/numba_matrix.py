@@ -1,7 +1,7 @@
-"""Sums over neighbours by our own kernels, compiled by Numba (`compiled.py`), on CPUs alone.
+"""Sums over neighbours by kernels that Numba compiles (`compiled.py`), on CPUs only.
 
-Weights that are a factor of the row times one of the column are never written out per entry, nor read. `matrix_kind`
-selects the library that computes the sums: plain torch, these kernels, or DGL.
+Weights that are products of row and column factors are never stored or read per entry. `matrix_kind` selects the
+library that computes the sums: plain torch, these kernels, or DGL.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from gcnsim.ids import AnyArray, IntArray
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
 
 _PIECE = 1 << 15
-"""Entries times width that are worth another thread."""
+"""Entries times width that justify another thread."""
 
 
 class NumbaMatrix:
-    """See `Matrix`; values of products may be [nnz, heads] too: of as many parts of equal width, side by side in a row.
+    """See `Matrix`; values of products may also be [nnz, heads], for that many equal-width parts of a row.
 
-    forward, backward: where rows start, int64, and columns, int32, of the matrix and of its transpose; place: where
-    each entry of the transpose stands in the matrix.
+    forward, backward: row starts, int64, and columns, int32, of the matrix and of its transpose; place: the position in
+    the matrix of each entry of the transpose.
     """
 
     def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
-        """Take the matrix as it is; device: the CPU."""
+        """Use the matrix without a copy; device: the CPU."""
         assert device.type == "cpu", device
         self.rows, self.dtype, self.device = rows, dtype, device
         self.forward = _side(rows.indptr, rows.columns)
@@ -64,7 +64,7 @@ class NumbaMatrix:
 
 
 def transpose(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
-    """indptr and columns of the transpose, and the place in the matrix of each of its entries."""
+    """indptr and columns of the transpose, and the position in the matrix of each of its entries."""
     from runtime.aggregate.compiled import turn
 
     indptr = np.zeros(rows.width + 1, np.int64)
@@ -74,7 +74,7 @@ def transpose(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
 
 
 def _side(indptr: AnyArray, columns: AnyArray) -> tuple[Tensor, Tensor]:
-    """Tensors, that memory can be counted, on arrays without a copy where they are of the right types."""
+    """Tensors (so that memory can be counted) on the arrays, without a copy if their types are right."""
     own = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(columns, np.int32)
     start, places = (torch.from_numpy(array if array.flags.writeable else array.copy()) for array in own)
     return start, places
@@ -114,19 +114,19 @@ def _product(
 
 
 def _spans(weights: AnyArray, x: AnyArray) -> int:
-    """Into how many pieces a row of x falls that share no vector: its heads, or 1 where all their vectors are full."""
+    """The number of parts of a row of x that share no vector: its heads, or 1 if all their vectors are full."""
     heads = 1 if weights.ndim == 1 else weights.shape[1]
     return 1 if x.shape[1] // heads * x.itemsize % 64 == 0 else heads
 
 
 def shared(indptr: IntArray, width: int, part: Callable[[int, int], None]) -> None:
-    """Call `part` with the first row and that after the last of pieces that cost about the same, a thread each."""
+    """Call `part` with ranges of rows of about equal cost, one thread each."""
     rows, entries = indptr.size - 1, int(indptr[-1])
     pieces = min(torch.get_num_threads(), max(1, entries * width // _PIECE))
     if pieces == 1:
         part(0, rows)
         return
-    # A row and its entries cost about as much as an entry more.
+    # A row costs about as much as one more entry.
     ends = np.searchsorted(indptr + np.arange(rows + 1), np.linspace(0, entries + rows, pieces + 1))
     ends[0], ends[-1] = 0, rows
     first, *others = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
@@ -147,13 +147,13 @@ def _ones(count: int, dtype: torch.dtype) -> AnyArray:
 
 @cache
 def _power_of_ones(bits: int, dtype: torch.dtype) -> AnyArray:
-    """2^bits ones: of as many lengths as there are bits, however many matrices come and go."""
+    """2^bits ones, so that only as many lengths exist as there are bits."""
     ones: AnyArray = torch.ones(1 << bits, dtype=dtype).numpy()
     return ones
 
 
 def matrix_kind(name: str) -> type[Matrix]:
-    """The class behind `--aggregator name`; raises ScenarioError when DGL is asked for and cannot be imported."""
+    """The class behind `--aggregator name`; raises ScenarioError if DGL is requested and cannot be imported."""
     if name == "plain":
         return PlainMatrix
     if name == "numba":

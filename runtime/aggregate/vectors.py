@@ -1,8 +1,8 @@
-"""Vectors of LINE bytes as LLVM's instructions, of which the compiled kernels are made.
+"""Vectors of LINE bytes as LLVM instructions, for the compiled kernels.
 
-Nothing here allows LLVM to fuse a product with a sum, and every order is written out: the same bytes on any processor.
-Kernels that are kept are thrown away when the file of their function changes, not this one: each of those files notes
-the digest of this one, and a test compares them.
+LLVM may not fuse a product with a sum, and every order is explicit: the same bytes on any processor. Cached kernels are
+invalidated when the file of their function changes, not this one. So each of those files stores the digest of this one,
+and a test compares them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LINE: Final = 64
 """Bytes of a vector, and of a line of the caches."""
 
 AHEAD: Final = 8
-"""Entries between the one that is summed and the one whose row is asked for."""
+"""Entries between the one being summed and the one whose row is prefetched."""
 
 Weigh: TypeAlias = Callable[[Any, Any, Any], list[Any]]
 Also: TypeAlias = Callable[[Any, list[Any]], None]
@@ -55,11 +55,11 @@ class VectorCode:
         return self.builder.shuffle_vector(first, nothing, lanes)
 
     def number(self, array: Any, place: Any) -> Any:
-        """The whole number at `place`, as a place."""
+        """The integer at `place`, as an index."""
         return self.builder.sext(self.builder.load(self.builder.gep(array, [place])), PLACE)
 
     def load(self, array: Any, place: Any) -> Any:
-        """The vector at `place`; zero where values do not count."""
+        """The vector at `place`; zero for values beyond `rest`."""
         address = self._address(array, place)
         if self._mask is None:
             return self.builder.load(address, align=self.size)
@@ -68,7 +68,7 @@ class VectorCode:
         return self.builder.call(load, [address, ir.Constant(INDEX, self.size), self._mask, self.zero])
 
     def store(self, array: Any, place: Any, vector: Any) -> None:
-        """Write the values that count."""
+        """Write the values within `rest`."""
         address = self._address(array, place)
         if self._mask is None:
             self.builder.store(vector, address, align=self.size)
@@ -78,7 +78,7 @@ class VectorCode:
         self.builder.call(store, [vector, address, ir.Constant(INDEX, self.size), self._mask])
 
     def prefetch(self, array: Any, place: Any) -> None:
-        """Ask for the line at `place`; it need not be there."""
+        """Prefetch the cache line at `place`, which need not exist."""
         address = self.builder.bitcast(self.builder.gep(array, [place]), BYTE.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [address.type, INDEX, INDEX, INDEX])
         ask = _declared(self.builder.module, kind, "llvm.prefetch.p0")
@@ -98,20 +98,21 @@ class VectorCode:
         return self.builder.extract_element(vector, ir.Constant(INDEX, 0))
 
     def exp(self, vector: Any) -> Any:
-        """e to the power of each lane, all at most 0; nothing where the result is too small for a full number.
+        """exp of each lane, all at most 0; 0 if the result is too small for a normal number.
 
-        2^n times the series of e^r, r = x - n ln 2. Products and sums alone, so it gives the same on any processor.
+        2^n times the series of e^r, r = x - n ln 2. Only products and sums are used, so the result is the same on any
+        processor.
         """
         builder, single = self.builder, self.size == 4
         fraction, bias, terms, bits = (23, 127, 7, 12) if single else (52, 1023, 13, 32)
-        coarse = round(log(2) * 2**bits) / 2**bits  # So short that n times it is exact.
+        coarse = round(log(2) * 2**bits) / 2**bits  # Short enough that n times it is exact.
         fine = float(_LN2 - Decimal(coarse))
         whole = ir.VectorType(INDEX if single else PLACE, self.lanes)
 
         def every(value: float) -> Any:
             return ir.Constant(self.kind, [value] * self.lanes)
 
-        shift = every(1.5 * 2**fraction)  # The sum's last bits are those of the nearest whole number.
+        shift = every(1.5 * 2**fraction)  # The last bits of the sum are those of the nearest integer.
         moved = builder.fadd(builder.fmul(vector, every(1 / log(2))), shift)
         n = builder.fsub(moved, shift)
         rest = builder.fsub(vector, builder.fmul(n, every(coarse)))
@@ -126,7 +127,7 @@ class VectorCode:
         return builder.select(small, self.zero, found)
 
     def plus(self, place: Any, count: int) -> Any:
-        """`place` and `count` on."""
+        """The index `place` plus `count`."""
         return self.builder.add(place, ir.Constant(PLACE, count))
 
     def _address(self, array: Any, place: Any) -> Any:
@@ -138,10 +139,10 @@ class VectorCode:
 
 
 def summed(code: VectorCode, vectors: int, named: dict[str, Any], weigh: Weigh, also: Also | None = None) -> list[Any]:
-    """The sum over the entries from `first` to `last`: a loop that carries its vectors in registers.
+    """The sum over the entries from `first` to `last`: a loop that keeps its vectors in registers.
 
-    weigh: the weight of each vector, from the entry, its column and an entry to come. also: called with the entry and
-    its vectors.
+    weigh: the weight of each vector, from the entry, its column and a later entry. also: called with the entry and its
+    vectors.
     """
     builder, lanes = code.builder, code.lanes
     before = builder.basic_block

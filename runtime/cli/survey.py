@@ -43,11 +43,11 @@ PROGRAM: Final = "runtime.survey"
 @click.option(
     "--bandwidth", help="Bandwidth of each server's link per direction, with packet headers.  [default: as measured]"
 )
-@click.option("--dry-run", is_flag=True, help="Only print what would be done, how long it takes and what is kept.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done, how long it takes and what is written.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Survey a cluster: micro-benchmarks and recorded runs in one folder, to calibrate and validate with.
+    """Survey a cluster: micro-benchmarks and recorded runs for calibration and validation, in one folder.
 
     On several servers it opens ports: for trusted networks only.
 

@@ -1,4 +1,4 @@
-"""What a run trains on: the whole graph with its features and labels, who owns its nodes, and one worker's share."""
+"""The data of a run: the whole graph with its features and labels, the owners of its nodes, and one worker's share."""
 
 from __future__ import annotations
 

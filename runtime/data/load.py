@@ -1,8 +1,8 @@
-"""From what the user asked for to a checked `Dataset`: digits, a named file, or any graph file.
+"""Load the requested data as a checked `Dataset`: digits, a named file, or any graph file.
 
-Features, labels and masks beside the graph, from any source that holds them.
+Features, labels and masks come with the graph, from any source that has them.
 
-What runs one after the other have in common is read or made once (`DatasetCache`).
+Runs in sequence share data through `DatasetCache`.
 """
 
 from __future__ import annotations
@@ -91,10 +91,9 @@ FOLDER = "GCNSIM_DATA"
 def load_dataset(options: Options) -> Dataset:
     """The data that `options` names: `graph` if given, else `dataset`, which is `digits` or a file in $GCNSIM_DATA.
 
-    `random_features` and `random_classes`, where given, take the place of what the file holds, drawn from the run's
-    seed; nothing else depends on that seed. Without masks, the labelled nodes are split 60/20/20 %.
-    Raises ScenarioError for an unknown data set and an option that does not fit it, FileError or GraphError for a file
-    that cannot be used.
+    `random_features` and `random_classes`, if given, replace the file's data and come from the run's seed; nothing else
+    depends on that seed. Without masks, the labelled nodes are split 60/20/20 %. Raises ScenarioError for an unknown
+    dataset and an unsuitable option, FileError or GraphError for an unusable file.
     """
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -139,13 +138,13 @@ def _opened(where: str) -> Graph:
 
 
 def _notes(graph: Graph, held: NodeData) -> tuple[str, ...]:
-    """What a user must know of how features, labels and split were read."""
+    """Remarks on how features, labels and split were read."""
     lines = tuple(f"{graph.name}: {note}" for note in held.notes)
     return lines if held.masks is not None else (*lines, f"{graph.name}: no split in the file: {_DRAWN}")
 
 
 def _named(name: str) -> str:
-    """The path of the data set `name`."""
+    """The path of the dataset `name`."""
     folder = os.environ.get(FOLDER)
     if not folder:
         raise ScenarioError(f"--dataset: {name!r} is looked up in the folder {FOLDER}, which is not set")
@@ -180,7 +179,7 @@ def _labelled(labels: AnyArray) -> BoolArray:
 
 
 def _split(labels: AnyArray, names: tuple[str, ...]) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Masks of 60, 20 and 20 % of the labelled nodes, at random but the same for every seed of the run."""
+    """Masks of 60, 20 and 20 % of the labelled nodes, random but the same for every seed of the run."""
     known: IntArray = stream(0, *names).permutation(np.flatnonzero(_labelled(labels)))
     ends = [known.size * 6 // 10, known.size * 8 // 10]
     train, val, test = np.zeros((3, labels.shape[0]), dtype=np.bool_)
@@ -204,7 +203,7 @@ def _dataset(
 ) -> Dataset:
     train, val, test = (frozen(mask) for mask in masks)
     multilabel = labels.ndim == 2
-    # A file may declare classes that no node has.
+    # A file may declare classes without nodes.
     known = labels.shape[1] if multilabel else max(int(labels.max()) + 1, graph.classes or 0)
     classes = options.random_classes or known
     return Dataset(
@@ -237,8 +236,9 @@ __all__ = ["MASKS", "NodeData", "read_node_data"]
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """What a file says about its nodes; None where it says nothing. labels as in `Dataset`; masks: train, val, test;
-    notes as in `NodeArrays`."""
+    """The node data of a file; None for missing parts. labels as in `Dataset`; masks: train, val, test; notes as in
+    `NodeArrays`.
+    """
 
     features: InMemory | None = None
     labels: AnyArray | None = None
@@ -247,18 +247,17 @@ class NodeData:
 
 
 def read_node_data(path: str, nodes: int, *, features: bool = True, labels: bool = True) -> NodeData:
-    """What the source at `path` holds for its graph of `nodes` nodes; arguments and errors as of `read_nodes`."""
+    """The node data at `path` for its graph of `nodes` nodes; arguments and errors as in `read_nodes`."""
     held = read_nodes(path, nodes, features=features, labels=labels)
     return NodeData(None if held.features is None else InMemory(held.features), held.labels, held.masks, held.notes)
 
 
 def partitioning_of(options: Options, dataset: Dataset) -> Partitioning:
-    """The owners of the data set's nodes, one part for each of `options.workers`.
+    """The owners of the dataset's nodes, one part for each of `options.workers`.
 
-    `options.partition`: whatever `open_partition` reads; without it, `partition_graph` with the options' method,
-    objective, balance and seed. The same on every rank.
-    Raises ScenarioError for more workers than nodes, FileError for a file that is damaged, or made for another graph or
-    number of workers.
+    `options.partition`: any file that `open_partition` supports; without it, `partition_graph` with the options'
+    method, objective, balance and seed. The same on every rank. Raises ScenarioError for more workers than nodes,
+    FileError for a file that is damaged, or made for another graph or number of workers.
     """
     graph, workers, path = dataset.graph, options.workers, options.partition
     if workers > graph.nodes:
@@ -282,19 +281,19 @@ def partitioning_of(options: Options, dataset: Dataset) -> Partitioning:
 
 
 KEPT: Final = 4
-"""Partitions that are kept for runs to come."""
+"""The number of partitions cached for later runs."""
 
 
 @dataclass
 class DatasetCache:
-    """The data set read last and the partitions made last, which the next runs may want again."""
+    """The last dataset and partitions, cached for later runs."""
 
     key: tuple[Any, ...] | None = None
     held: Dataset | None = None
     partitions: dict[tuple[Any, ...], Partitioning] = field(default_factory=dict)
 
     def dataset(self, options: Options) -> Dataset:
-        """That of `options`."""
+        """The dataset of `options`."""
         random = options.random_features is not None or options.random_classes is not None
         key = (
             options.graph, options.dataset, options.random_features, options.random_classes, options.feature_dim,
@@ -306,7 +305,7 @@ class DatasetCache:
         return self.held
 
     def owners(self, options: Options, dataset: Dataset) -> Partitioning:
-        """Who owns the nodes of `dataset`, as `partitioning_of` says; a file of them is read each time."""
+        """The owners of the nodes of `dataset`, as in `partitioning_of`; a file of owners is read each time."""
         if options.partition is not None:
             return partitioning_of(options, dataset)
         balanced = b"" if options.balance == NODES else dataset.train.tobytes()

@@ -1,4 +1,4 @@
-"""Moving boundary rows and their gradients between workers, and the sums that need them."""
+"""Move boundary rows and their gradients between workers, and compute the sums that need them."""
 
 from runtime.exchange.batches import BatchBoundaries, LoadedBatch
 from runtime.exchange.blocks import BlockNeighbours, BlockPlace, BlockRing, BlockSums, SendAll

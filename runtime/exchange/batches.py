@@ -1,7 +1,7 @@
-"""One mini-batch's layers: rectangular matrices over the rows that each layer reads, and the sums by them.
+"""The layers of one mini-batch: rectangular matrices over the rows that each layer reads, and their sums.
 
-Local rows are numbered once for all layers: the batch's own nodes first, then those that each layer below adds, so that
-a layer's targets are the first of the rows it reads.
+Local rows are numbered once for all layers: the batch's target nodes first, then those that each layer below adds. So a
+layer's targets are the first of the rows it reads.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from runtime.exchange.neighbours import IterationContext
 class BatchGraph:
     """The graph that iteration `graph` trains on one worker.
 
-    drawn: as it was drawn. nodes: int64[n_0], ids of the local rows. rows: per layer, [n_(l + 1), n_l]; None: its sum
-    is made before training.
+    drawn: the sampled batch. nodes: int64[n_0], ids of the local rows. rows: per layer, [n_(l + 1), n_l]; None: its sum
+    is computed before training.
     """
 
     graph: Iteration
@@ -37,10 +37,10 @@ class BatchGraph:
 
 
 class Scaling(Protocol):
-    """What kept entries weigh, beside their weight in the whole sum."""
+    """The scaling of kept entries' weights, relative to the whole sum."""
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
-        """Neighbours of each of `nodes` as weights count them; counts: those kept of them, int64, all [n]."""
+        """Neighbours of each of `nodes` for the weights; counts: kept neighbours, int64, all [n]."""
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
         """The factor of each entry, float64[E]; nodes, counts: of the rows, places: of the entries, row by row."""
@@ -48,22 +48,22 @@ class Scaling(Protocol):
 
 @dataclass(frozen=True)
 class DrawnScaling:
-    """Entries drawn from a row stand for all of it: of n neighbours those k drawn weigh n / k as much each; where each
-    is drawn by chance, 1 over it. So sums are unbiased, and GraphSAGE's mean is that over the neighbours drawn.
+    """Sampled entries represent their whole row: with k of n neighbours sampled, each weighs n / k as much.
 
-    amounts: per layer, as of `neighbour_batch`; where a layer draws so many nodes, n / k gives a row its whole weight,
-    but its sum is biased: nodes that many entries lead to are drawn more often.
+    With independent sampling, each weighs 1 over its probability. So sums are unbiased, and GraphSAGE's mean is the
+    mean over the sampled neighbours. amounts: per layer, as in `neighbour_batch`. If a layer samples a number of nodes,
+    n / k gives a row its whole weight, but its sum is biased: nodes with many entries are sampled more often.
     """
 
     graph: Graph
     amounts: tuple[int | float, ...]
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
-        """Those in the whole graph."""
+        """The degrees in the whole graph."""
         return graph.degrees[nodes].astype(np.float64)
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
-        """See the class."""
+        """As in the base class."""
         amount = self.amounts[layer]
         if isinstance(amount, float):
             return np.full(places.size, 1.0 / amount)
@@ -72,8 +72,9 @@ class DrawnScaling:
 
 
 class BatchBuilder:
-    """From drawn batches to matrices. weights: as of `GraphBuilder`. ready: layers, the first ones, whose sums are made
-    before training. One thread at a time."""
+    """Builds matrices from sampled batches. weights: as in `GraphBuilder`. ready: first layers whose sums are computed
+    before training. Not thread-safe.
+    """
 
     def __init__(self, graph: Graph, weights: str, scaling: Scaling, ready: int = 0) -> None:
         self._graph, self._weights, self._scaling = graph, weights, scaling
@@ -82,7 +83,7 @@ class BatchBuilder:
         self._inside = np.zeros(graph.nodes, np.bool_)
 
     def built(self, t: Iteration, batch: Batch) -> BatchGraph:
-        """The graph of `batch`, which must have kept its places."""
+        """The graph of `batch`, which must include its places."""
         nodes = self._numbered(batch.levels)
         rows: list[Rows | None] = [None] * self._ready
         for layer, places in enumerate(batch.places[self._ready :], self._ready):
@@ -146,12 +147,12 @@ def _padded(counts: IntArray, width: int) -> IntArray:
 
 @dataclass(frozen=True)
 class LoadedBatch:
-    """A mini-batch ready to be trained.
+    """A mini-batch that is ready for training.
 
-    matrices: per layer; None: its sum is among the input rows. x: input rows, [n_0, d_0], or what layer 0 sums besides.
-    targets: int64[K], its training nodes among the rows of the last layer. labels: of these. shares: float[K], their
-    shares in the loss; None: each one over the training nodes of all workers' batches. hits: input rows that the cache
-    held.
+    matrices: per layer; None: its sum is among the input rows. x: input rows, [n_0, d_0], or the precomputed sums of
+    layer 0. targets: int64[K], its training nodes among the rows of the last layer. labels: of these. shares: float[K],
+    their shares in the loss; None: each one over the training nodes of all workers' batches. hits: input rows found in
+    the cache.
     """
 
     graph: BatchGraph
@@ -164,7 +165,7 @@ class LoadedBatch:
 
     @property
     def rows(self) -> int:
-        """Input rows asked for."""
+        """The requested input rows."""
         return int(self.graph.nodes.size)
 
 
@@ -177,7 +178,7 @@ class BatchBoundaries:
     width: int
 
     def of(self, layer: Layer) -> BatchNeighbours | SummedNeighbours:
-        """Those of `layer`."""
+        """The neighbours of `layer`."""
         matrix = self.matrices[layer]
         return (
             SummedNeighbours(self.step, layer, self.width)
@@ -188,7 +189,7 @@ class BatchBoundaries:
 
 @dataclass(frozen=True)
 class BatchNeighbours:
-    """See `runtime.model.Neighbours`: all rows are here, and there are fewer targets than rows."""
+    """See `runtime.model.Neighbours`: all rows are local, and there are fewer targets than rows."""
 
     step: IterationContext
     layer: Layer
@@ -222,7 +223,7 @@ class SummedNeighbours:
     width: int
 
     def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """The sums and the own rows, both after dropout."""
+        """The sums and the target rows, both after dropout."""
         own = self.step.dropped(self.layer, h[:, : self.width])
         z = self.step.dropped(self.layer, h[:, h.shape[1] - self.width :], "sum")
         self.step.watch.summed()
@@ -234,7 +235,7 @@ class SummedNeighbours:
         return linear(z), own
 
     def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
-        """Refused: sums say nothing of the rows that they are made of."""
+        """Not supported: the rows behind precomputed sums are unknown."""
         raise TypeError("rows that were summed before training cannot be gathered")
 
 

@@ -1,18 +1,18 @@
-"""Sums over neighbours by whole blocks of rows, and the learnt map that follows, as one differentiable step.
+"""Sums over neighbours by whole blocks of rows, and the linear layer that follows, as one differentiable step.
 
-A worker holds the rows of its part of P. Forward, z_i = sum over j of P_ij H_j at the layer's input width, H_j being
-broadcast by j, or a copy kept of an earlier broadcast; then z_i W^T + b. Backward, with M the gradient of that result,
-S_i = sum over j of (P_ji)^T M_j at the output width, M_j being broadcast likewise; then dW = sum over i of S_i^T H_i
-and dH_i = S_i W (CAGNET, equations of the 1D algorithm; SANCUS, Algorithm 1). Where nothing is old these are the
-gradients that the chain rule gives; of old blocks they are SANCUS' own direction: H_i is fresh in them.
+A worker stores the rows of its part of P. Forward, z_i = sum over j of P_ij H_j at the layer's input width, where H_j
+is broadcast by j, or is the stored copy of an earlier broadcast; then z_i W^T + b. Backward, with M the gradient of
+that result, S_i = sum over j of (P_ji)^T M_j at the output width, with M_j broadcast likewise. Then dW = sum over i of
+S_i^T H_i and dH_i = S_i W (CAGNET, equations of the 1D algorithm; SANCUS, Algorithm 1). Without stale blocks these are
+the gradients of the chain rule; with stale blocks they are SANCUS's update direction, in which H_i is fresh.
 
-P is A between two diagonals, so (P_ji)^T = diag(1/t_i) P_ij diag(t_j) with one number t for each row: each M_j is
-multiplied by t_j before it leaves, and one matrix for each block serves both ways. Nothing overlaps: what is not sent
-is multiplied before anything is waited for, then block after block is received and multiplied.
+P is A between two diagonals, so (P_ji)^T = diag(1/t_i) P_ij diag(t_j) with one number t for each row. Each M_j is
+multiplied by t_j before it is sent, and one matrix for each block serves both directions. Nothing overlaps: blocks that
+are not sent are multiplied first, then block after block is received and multiplied.
 
-Blocks go around a ring of workers, pipelined: what has come is passed on piece by piece. Every member sends each block
-at most once, whoever its root is, so no link carries more than another. All members take part in the same broadcasts in
-the same order; one is through on a worker before its next begins.
+Blocks travel around a ring of workers, pipelined: received data is forwarded piece by piece. Every member sends each
+block at most once, independent of its root, so the load of all links is equal. All members take part in the same
+broadcasts in the same order; a worker finishes one before its next begins.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from runtime.exchange.staging import Staging
 from runtime.record import Recorder
 
 PIECE: Final = 1 << 20
-"""Bytes that a member receives before it passes them on, as in the simulator's broadcasts."""
+"""Bytes that a member receives before it forwards them, as in the simulator's broadcasts."""
 
 
 class BlockRing:
-    """The ring of the workers `members`, of which this one is one. A ring of one sends nothing."""
+    """The ring of the workers `members`, including this one. A ring of one sends nothing."""
 
     def __init__(self, channel: Channel, recorder: Recorder, members: Sequence[Rank]) -> None:
-        """channel: that of the blocks."""
+        """channel: for blocks."""
         self._channel, self._recorder = channel, recorder
         self._members, self._place = tuple(members), members.index(channel.rank)
         self.bytes_sent: dict[tuple[int, str], int] = {}
         """Bytes sent so far per peer and kind (rows, gradients)."""
 
     def broadcast(self, t: Iteration, layer: Layer, direction: Direction, root: int, block: Tensor) -> None:
-        """Bring the `block` of the member at place `root`, [rows, d], to all: contiguous, filled where it is not there.
+        """Broadcast the `block` of the member at index `root`, [rows, d]: contiguous, filled on the other members.
 
-        Returns when this worker has it and has passed it on.
+        Returns when this worker has received and forwarded it.
         """
         size = len(self._members)
         if size == 1:
@@ -80,7 +80,7 @@ class BlockRing:
     def add_up(self, t: Iteration, layer: Layer, direction: Direction, rows: Tensor) -> None:
         """Add the `rows` of all members, contiguous and of equal shape, into each member's: around the ring and back.
 
-        Every value is summed once and handed to all, so all members end with the same bits.
+        Every value is summed once and sent to all, so all members have identical results.
         """
         size, place = len(self._members), self._place
         if size == 1:
@@ -124,14 +124,14 @@ Key = TypeVar("Key")
 
 
 class Policy(Protocol):
-    """Which blocks are sent, the same on every worker."""
+    """The rule for sending blocks, the same on every worker."""
 
     def keeps(self, direction: Direction) -> bool:
-        """Whether some are left out in this direction, so that copies of all others are kept."""
+        """Whether some blocks are skipped in this direction, so that copies of all others are stored."""
         ...
 
     def test(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
-        """Decide of iteration t which blocks of the input of `layer` are sent. rows: of this worker, before dropout."""
+        """Decide for iteration t which input blocks of `layer` are sent. rows: of this worker, before dropout."""
         ...
 
     def sent(self, layer: Layer, direction: Direction) -> Sequence[bool]:
@@ -141,7 +141,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class SendAll:
-    """All of `blocks` blocks, always."""
+    """Sends all of `blocks` blocks in every iteration."""
 
     blocks: int
 
@@ -159,11 +159,11 @@ class SendAll:
 
 @dataclass(frozen=True)
 class BlockPlace:
-    """This worker's place among the blocks. own: the block whose rows it holds. sizes: rows of every block.
+    """This worker's place among the blocks. own: the block whose rows it stores. sizes: rows of every block.
 
-    matrices: P_ij for every block j that it multiplies, [rows of i, rows of j]; not all where other workers hold the
-    same rows and multiply the rest. scale: t of this worker's rows, [I, 1]; None where all
-    are equal. clip: the largest length of this worker's gradient M; 0: none.
+    matrices: P_ij for every block j that it multiplies, [rows of i, rows of j]; a subset if other workers store the
+    same rows and multiply the rest. scale: t of this worker's rows, [I, 1]; None if all are equal. clip: the largest
+    norm of this worker's gradient M; 0: none.
     """
 
     own: int
@@ -175,12 +175,14 @@ class BlockPlace:
 
 
 class BlockSums:
-    """One worker's sums of blocks, with the blocks that it received."""
+    """One worker's sums of blocks, with the received blocks."""
 
     def __init__(
         self, grid: BlockPlace, ring: BlockRing, holders: BlockRing, policy: Policy, recorder: Recorder, backend: str
     ) -> None:
-        """ring: of those that multiply the same blocks. holders: of those that hold the same rows. backend: of both."""
+        """ring: of the workers that multiply the same blocks. holders: of the workers that store the same rows.
+        backend: of both.
+        """
         self._grid, self._ring, self._holders, self.policy = grid, ring, holders, policy
         self._recorder, self._backend = recorder, backend
         self._received: dict[tuple[Direction, Layer, int], Staging] = {}
@@ -204,7 +206,7 @@ class BlockSums:
     def block(
         self, t: Iteration, layer: Layer, direction: Direction, block: int, own: Tensor, *, fetch: bool
     ) -> Tensor:
-        """The rows of `block` as this worker multiplies them, [rows, d]. fetch: it is broadcast now."""
+        """The rows of `block` as this worker multiplies them, [rows, d]. fetch: whether it is broadcast now."""
         if block == self._grid.own:
             if fetch:
                 self._ring.broadcast(t, layer, direction, block, self._leaving(own))
@@ -218,7 +220,7 @@ class BlockSums:
         return place.rows(count)
 
     def clipped(self, gradient: Tensor) -> Tensor:
-        """M, no longer than `clip`."""
+        """M, with a norm of at most `clip`."""
         clip = self._grid.clip
         return gradient * (clip / gradient.norm().clamp_min(clip)) if clip else gradient
 
@@ -228,7 +230,7 @@ class BlockSums:
         return (gradient if scale is None else gradient * scale).contiguous()
 
     def unscaled(self, summed: Tensor) -> Tensor:
-        """S of what `summed` made of scaled gradients."""
+        """S from the result of `summed` on scaled gradients."""
         return summed if self._grid.scale is None else summed.div_(self._grid.scale)
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
@@ -236,7 +238,7 @@ class BlockSums:
         return self._ring.bytes_sent | self._holders.bytes_sent
 
     def kept(self) -> dict[str, Tensor]:
-        """Copies kept of other workers' blocks, by name."""
+        """Stored copies of other workers' blocks, by name."""
         found = {}
         for (direction, layer, block), place in self._received.items():
             place.await_ready()
@@ -245,7 +247,7 @@ class BlockSums:
         return found
 
     def put_back(self, state: dict[str, Tensor]) -> None:
-        """Restore what `kept` gave."""
+        """Restore the result of `kept`."""
         for name, rows in state.items():
             what, *rest = name.split(".")
             if what == "block":
@@ -255,7 +257,7 @@ class BlockSums:
                 place.rows(rows.shape[0]).copy_(rows)
 
     def _leaving(self, own: Tensor) -> Tensor:
-        """This worker's block where the wire reads it."""
+        """This worker's block in the buffer that the network reads."""
         place, count = self._staging(self._outgoing, own.shape[1], own), own.shape[0]
         if not place.staged:
             return own
@@ -264,14 +266,14 @@ class BlockSums:
         return place.wire(count)
 
     def _add_up(self, t: Iteration, layer: Layer, direction: Direction, out: Tensor) -> None:
-        """Add to `out` what the others that hold the same rows have summed."""
+        """Add to `out` the sums of the other workers that store the same rows."""
         summed = self._leaving(out)
         self._holders.add_up(t, layer, direction, summed)
         if summed is not out:
             out.copy_(summed)
 
     def _place(self, layer: Layer, direction: Direction, block: int, like: Tensor) -> Staging:
-        """Where another worker's block is received: a place of its own where it is kept."""
+        """The receive buffer of another worker's block; stored blocks have a permanent one."""
         if not self.policy.keeps(direction):
             return self._staging(self._shared, like.shape[1], like)
         return self._staging(self._received, (direction, layer, block), like)
@@ -292,14 +294,14 @@ class BlockSums:
 
 @dataclass(frozen=True)
 class BlockNeighbours:
-    """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
+    """The neighbours of each layer in one step. fixed: layer 0's sum if it was computed once for all iterations."""
 
     sums: BlockSums
     step: IterationContext
     fixed: Tensor | None = None
 
     def of(self, layer: Layer) -> LayerBlocks:
-        """Those of `layer`."""
+        """The neighbours of `layer`."""
         return LayerBlocks(self.sums, self.step, layer, self.fixed if layer == 0 else None)
 
 
@@ -325,12 +327,12 @@ class LayerBlocks:
         return out, own
 
     def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
-        """Nothing: methods that sum blocks refuse attention."""
+        """Not supported: methods that sum blocks refuse attention."""
         raise AssertionError("attention has no sum of blocks")
 
 
 class _BlockMap(torch.autograd.Function):
-    """The sum of blocks and the map W, b of it."""
+    """The sum of blocks and its linear layer W, b."""
 
     @staticmethod
     def forward(ctx: Any, own: Tensor, weight: Tensor, bias: Tensor | None, at: LayerBlocks) -> Tensor:

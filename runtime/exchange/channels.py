@@ -1,11 +1,11 @@
-"""Channels: one process group for each kind of traffic, so that transfers of different threads never meet.
+"""Channels: one process group for each kind of traffic, so that transfers of different threads never mix.
 
-Within a channel every rank posts the same transfers in the same order; that matches each send with its receive.
+Within a channel every rank posts the same transfers in the same order, which matches each send with its receive.
 
-The exchange alone may emulate a slow network: messages between hosts are delayed, in this process's own time. This
-serves machines whose kernel may not shape links, or cannot delay packets (docs/emulation.md). The workers of a host
-share its rate equally, each by a bucket of its own. It has two limits. A worker cannot have what another leaves unused,
-and traffic outside the channels is not slowed.
+Only the exchange can emulate a slow network: messages between hosts are delayed inside this process. This serves
+machines whose kernel cannot shape links or delay packets (docs/emulation.md). The workers of a host share its rate
+equally, each with a separate token bucket. It has two limits. A worker cannot use the capacity that another leaves
+unused, and traffic outside the channels is not slowed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from runtime.record import Recorder
 
 
 class PeerError(ConnectionError):
-    """Another worker did not answer: it died, hangs, or the network between fails. The message names it."""
+    """Another worker did not respond: it died, hangs, or the network failed. The message names it."""
 
 
 @dataclass
 class Meter:
-    """One direction of a link: until when it is taken."""
+    """One direction of a link: the time until which it is occupied."""
 
     rate: float
     """Payload bytes/s; infinite: only the latency is emulated."""
@@ -42,7 +42,7 @@ class Meter:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, nbytes: int, since: float) -> float:
-        """Take the link for `nbytes` from `since`, or from when it is free; until when."""
+        """Occupy the link with `nbytes` from `since`, or from when it is free; returns the end."""
         with self._lock:
             self._free = max(self._free, since) + nbytes / self.rate
             return self._free
@@ -52,7 +52,7 @@ class LinkEmulation:
     """One worker's link to other hosts."""
 
     def __init__(self, emulation: Emulation, rank: Rank) -> None:
-        """The link of worker `rank` as `emulation` has it."""
+        """The link of worker `rank` under `emulation`."""
         self._emulation, self._host = emulation, emulation.host_of(rank)
         limited = emulation.limiter == "exchange"
         self._host_rate = emulation.bandwidth * PAYLOAD_SHARE if limited else float("inf")
@@ -60,22 +60,25 @@ class LinkEmulation:
         self._out, self._in = (Meter(self._host_rate / emulation.workers_per_host) for _ in range(2))
 
     def before_send(self, peer: Rank, nbytes: int) -> None:
-        """Wait as long as the link takes for a message of `nbytes` to `peer`."""
+        """Wait as long as the link needs for a message of `nbytes` to `peer`."""
         if self._far(peer):
             _sleep_until(self._out.take(nbytes, time.monotonic()))
 
     def after_receive(self, peer: Rank, nbytes: int, waited: bool) -> None:
-        """Wait until a message that is here would be; one that nobody waited for is here long enough."""
+        """Delay a received message until it would have arrived. A message that nobody waited for has already been
+        delayed enough.
+        """
         if self._far(peer):
             now = time.monotonic()
-            # It took the sender's link as long already: only what other senders did at the same time is added.
+            # The sender's link has already delayed it: only simultaneous traffic of other senders is added.
             until = self._in.take(nbytes, now - nbytes / self._in.rate)
             _sleep_until(until + self._latency_s if waited else until)
 
     def after_sum(self, nbytes: int, world: int, since: float) -> None:
         """Wait as long as a ring of `world` workers takes to sum `nbytes`, begun at `since`.
 
-        2 (n-1) steps of 1/n of the bytes; one worker's step of a host crosses its link, at the host's whole rate.
+        There are 2 (n-1) steps of 1/n of the bytes; one worker's step per host crosses its link, at the host's full
+        rate.
         """
         if self._emulation.hosts > 1:
             steps = 2 * (world - 1)
@@ -86,7 +89,7 @@ class LinkEmulation:
 
 
 def wire_of(rank: Rank) -> LinkEmulation | None:
-    """The wire of worker `rank`; None where the network itself is slow, or nothing is emulated."""
+    """The emulated link of worker `rank`; None if the network itself is slow, or nothing is emulated."""
     emulation = Emulation.here()
     if emulation is None or "exchange" not in (emulation.limiter, emulation.latency_by):
         return None
@@ -101,9 +104,9 @@ def _sleep_until(when: float) -> None:
 
 @dataclass(frozen=True)
 class Message:
-    """A message to or from `peer`: a contiguous tensor, sent as it is or received into.
+    """A message to or from `peer`: a contiguous tensor that is sent or received into.
 
-    tag: tells messages of a channel apart that either end posts in an order of its own.
+    tag: distinguishes messages of a channel that the two ends may post in different orders.
     """
 
     peer: Rank
@@ -119,7 +122,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Posted:
-    """Parcels under way, and what to wait for: one work each with gloo, one for all with NCCL."""
+    """Active messages and their handles: one handle each with gloo, one for all with NCCL."""
 
     messages: Sequence[Message]
     works: Sequence[Any]
@@ -127,7 +130,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class Channel:
-    """One kind of traffic. wire: a slow network to imitate; None as a rule."""
+    """One kind of traffic. wire: a slow network to emulate, usually None."""
 
     name: str
     group: Any
@@ -136,7 +139,7 @@ class Channel:
     wire: LinkEmulation | None = field(default=None, kw_only=True)
 
     def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
-        """Send and receive all `messages`; `done` is called as each is through. See `post` and `await_all`."""
+        """Send and receive all `messages`; `done` is called as each completes. See `post` and `await_all`."""
         self.await_all(self.post(messages), done)
 
     def post(self, messages: Sequence[Message]) -> Posted:
@@ -156,7 +159,7 @@ class Channel:
             raise self._error(error, None) from None
 
     def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
-        """Wait for started messages, receives first; PeerError names the worker that failed or kept silent."""
+        """Wait for started messages, receives first; PeerError names the worker that failed or did not respond."""
         alike = len(posted.works) == len(posted.messages)
         for index, work in enumerate(posted.works):
             waited = self.wire is not None and not work.is_completed()
@@ -170,7 +173,7 @@ class Channel:
             done(message)
 
     def serving(self, kind: OpKind) -> Channel:
-        """This channel where it is used for ops of `kind`; only those tell uses apart that answer by themselves."""
+        """This channel, for use by ops of `kind`; only channels that answer locally distinguish uses."""
         return self
 
     def all_reduce(self, tensor: Tensor) -> Any:
@@ -215,7 +218,7 @@ class Channel:
         self.wait(work)
 
     def _posted_slowly(self, wire: LinkEmulation, messages: Sequence[Message]) -> list[Any]:
-        """Post receives at once and each send when the wire has let it through."""
+        """Post receives at once and each send when the emulated link has let it through."""
         works = []
         for message in messages:
             if message.outgoing:
@@ -240,7 +243,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum under way on a slow wire."""
+    """An active sum on an emulated slow link."""
 
     work: Any
     wire: LinkEmulation
@@ -248,14 +251,17 @@ class _Sum:
     since: float
 
     def wait(self) -> None:
-        """Wait for the sum, and as long as the wire would have taken."""
+        """Wait for the sum, and for the time that the link would have taken."""
         self.work.wait()
         self.wire.after_sum(self.tensor.numel() * self.tensor.element_size(), dist.get_world_size(), self.since)
 
 
 @dataclass(frozen=True)
 class TimedChannel(Channel):
-    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
+    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges.
+
+    Must be closed.
+    """
 
     recorder: Recorder
     stream: str
@@ -266,7 +272,7 @@ class TimedChannel(Channel):
 
     @classmethod
     def over(cls, channel: Channel, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedChannel:
-        """`channel`, its use recorded on `stream` from now on."""
+        """`channel` with its use recorded on `stream` from now on."""
         since = [recorder.mark()]
         return cls(
             channel.name,
@@ -300,16 +306,16 @@ class Channels:
     """The channels of a run, opened on first use; every rank must open the same ones in the same order."""
 
     def __init__(self, rank: Rank, world: int, timeout_s: float, backend: str) -> None:
-        """backend: of rows and gradients, gloo or nccl; everything else is small and goes by gloo."""
+        """backend: for rows and gradients, gloo or nccl; all other messages are small and use gloo."""
         self.rank, self.world, self.backend = rank, world, backend
         self.now: Callable[[], int] = time.perf_counter_ns
-        """The clock of what the worker does, in ns."""
+        """The worker's clock, in ns."""
         self._timeout_s = timeout_s
         self._open: dict[str, Channel] = {}
         self._wire = wire_of(rank)
 
     def open(self, name: str, *, bulk: bool = False) -> Channel:
-        """The channel called `name`; `bulk` ones carry device tensors by the run's backend."""
+        """The channel called `name`; `bulk` ones carry device tensors with the run's backend."""
         if name not in self._open:
             group = None
             if self.world > 1:
@@ -322,11 +328,11 @@ class Channels:
         return self._open[name]
 
     def control(self) -> Channel | None:
-        """A channel for small things on the host; None for a single worker."""
+        """A channel for small data on the host; None for a single worker."""
         return self.open("control") if self.world > 1 else None
 
     def close(self) -> None:
-        """Leave all channels; nothing is under way, on any worker."""
+        """Leave all channels; no worker may have active messages."""
         for channel in self._open.values():
             if channel.group is not None:
                 dist.destroy_process_group(channel.group)

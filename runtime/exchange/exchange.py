@@ -1,6 +1,6 @@
 """The exchange: one transfer per iteration, layer and direction, through a ring of tau slots.
 
-At iteration t a layer reads the rows of iteration t - tau (`gcnsim.staleness`), then its own rows start to travel into
+At iteration t a layer reads the rows of iteration t - tau (`gcnsim.staleness`). Then its own rows start to travel into
 the slot that was just read. With tau 0 the same slot is filled and read within the layer. Each slot is tagged with its
 iteration, so a row of another age can never be read.
 """
@@ -25,12 +25,12 @@ from runtime.record import Mark, Recorder
 
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 ROWS = "rows"
-"""The channel of both directions, where they have one together."""
+"""The channel of both directions, if they share one."""
 
 
 @dataclass
 class Sent:
-    """A transfer under way or done. iteration: of the values. drawn: the graph whose rows travel."""
+    """A transfer, active or done. iteration: of the values. drawn: the graph whose rows travel."""
 
     iteration: Iteration
     done: Future[SampledGraph]
@@ -38,7 +38,7 @@ class Sent:
 
 @dataclass
 class _Slot:
-    """What one transfer is sent from and received into."""
+    """The buffers of one transfer."""
 
     outgoing: Staging
     incoming: Staging
@@ -47,7 +47,7 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Transfer:
-    """Rows or gradients under way: `count` rows come to `target`."""
+    """An active transfer of rows or gradients: `count` rows arrive in `target`."""
 
     t: Iteration
     layer: Layer
@@ -65,8 +65,8 @@ Smooth = Callable[[Direction, Layer, Tensor], Tensor]
 class Exchange:
     """Transfers of all layers in both directions. widths: d_0 ... d_L. tau: age of the rows that are read.
 
-    threaded: a thread per direction does the transfers during the computation; else they are done where they are
-    asked for. Errors of a thread are raised where its result is awaited.
+    threaded: one thread per direction makes the transfers during the computation; otherwise they are made when their
+    result is requested. Errors of a thread are raised where its result is awaited.
     """
 
     def __init__(
@@ -83,7 +83,9 @@ class Exchange:
         smooth: Smooth | None = None,
         together: bool = False,
     ) -> None:
-        """Open the channels `name` + forward and backward. together: both are one, whose messages have tags."""
+        """Open the channels `name` + forward and backward. together: use one channel for both, whose messages have
+        tags.
+        """
         self.tau, self.synchronous = tau, tau == 0
         self._recorder, self._device, self._dtype = recorder, device, dtype
         self._smooth = smooth
@@ -142,14 +144,17 @@ class Exchange:
         place.sent = Sent(t, self._submit(Direction.FORWARD, post))
 
     def gradient_buffer(self, t: Iteration, layer: Layer, graph: SampledGraph) -> Tensor:
-        """A place for the gradients of `graph`'s boundary rows, [U, d]; waits until what it held before is sent."""
+        """The buffer for the gradients of `graph`'s boundary rows, [U, d].
+
+        Waits until its previous contents are sent.
+        """
         source = source_iteration(t, self.tau)
         if source is not None and not self.synchronous:
             self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
         return self._place(Direction.BACKWARD, layer, t).outgoing.rows(graph.rows)
 
     def send_gradients(self, t: Iteration, layer: Layer, graph: SampledGraph) -> None:
-        """Start the transfer of what `gradient_buffer` holds, to be added by its owners in iteration t + tau."""
+        """Start the transfer of `gradient_buffer`, which its owners add in iteration t + tau."""
         place = self._place(Direction.BACKWARD, layer, t)
         event = self._copies[Direction.BACKWARD].mark()
 
@@ -171,7 +176,7 @@ class Exchange:
         received = place.incoming.rows(requests.rows)
         if self._smooth is not None:
             received = self._smooth(Direction.BACKWARD, layer, received)
-        # Worker by worker no index repeats, so the sum has one order everywhere.
+        # Within a worker no index repeats, so the order of the sum is the same everywhere.
         for first, last in itertools.pairwise(requests.ptr):
             if last > first:
                 grad.index_add_(0, requests.index[first:last], received[first:last])
@@ -184,7 +189,7 @@ class Exchange:
             self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
 
     def drain(self) -> None:
-        """Wait for every transfer under way; raises the first error of any."""
+        """Wait for every active transfer; raises the first error of any."""
         for place in self._slots.values():
             if place.sent is not None:
                 place.sent.done.result()
@@ -195,7 +200,7 @@ class Exchange:
             thread.shutdown(wait=False, cancel_futures=True)
 
     def in_flight(self) -> dict[tuple[Direction, Layer, Iteration], tuple[SampledGraph, Tensor]]:
-        """What iterations to come will read: the graph and the received rows of every slot, all transfers done."""
+        """The data that later iterations read: the graph and the received rows of every slot, after all transfers."""
         self.drain()
         found = {}
         for (direction, layer, _), place in self._slots.items():
@@ -209,7 +214,7 @@ class Exchange:
     def put_back(
         self, direction: Direction, layer: Layer, iteration: Iteration, graph: SampledGraph, rows: Tensor
     ) -> None:
-        """Restore what `in_flight` gave."""
+        """Restore the result of `in_flight`."""
         place = self._place(direction, layer, iteration)
         place.incoming.rows(rows.shape[0]).copy_(rows)
         done: Future[SampledGraph] = Future()
@@ -217,7 +222,7 @@ class Exchange:
         place.sent = Sent(iteration, done)
 
     def _forward(self, t: Iteration, layer: Layer, h: Tensor, graph: SampledGraph, place: _Slot) -> _Transfer:
-        """Pack the rows that others want and start their transfer."""
+        """Pack the requested rows and start their transfer."""
         requests = graph.incoming_requests()
         first_layer = layer == 0 and graph.held is not None
         start = self._recorder.mark()
@@ -232,7 +237,7 @@ class Exchange:
         return transfer
 
     def _from_cache(self, t: Iteration, graph: SampledGraph, rows: Tensor) -> None:
-        """Put the rows that the cache holds beside those that travel."""
+        """Insert the cached rows between the transferred ones."""
         assert graph.held is not None
         start = self._recorder.mark()
         slots = graph.held.slot[graph.needed]
@@ -266,7 +271,7 @@ class Exchange:
         return _Transfer(t, layer, direction, graph, target, count, start, self._channel[direction].post(messages))
 
     def _finish(self, transfer: _Transfer) -> SampledGraph:
-        """Wait until a transfer is through, then bring what came to the device."""
+        """Wait for a transfer, then copy the received data to the device."""
         direction, tag = transfer.direction, TAG[transfer.direction]
         kind = "rows" if direction is Direction.FORWARD else "gradients"
 
@@ -279,7 +284,7 @@ class Exchange:
             where = transfer.t, transfer.layer, direction, transfer.start
             self._span(OpKind.WIRE, stream, *where, message.peer, nbytes)
 
-        # NCCL's wait holds back the current stream, not this thread: it must be the stream that copies.
+        # NCCL's wait blocks the current stream, not this thread, so it must be the copy stream.
         with self._copies[direction].after(None):
             self._channel[direction].await_all(transfer.posted, done)
             transfer.target.from_wire(transfer.count)
@@ -305,7 +310,7 @@ class Exchange:
         return self._slots[direction, layer, slot(t, self.tau) if self.tau else 0]
 
     def _tag(self, direction: Direction, layer: Layer) -> int:
-        """Of a message, where both directions of all layers have one channel."""
+        """The tag of a message, if both directions of all layers share one channel."""
         return 2 * layer + (direction is Direction.BACKWARD)
 
     def _slot(self, direction: Direction, layer: Layer, source: Iteration) -> _Slot:
@@ -315,7 +320,7 @@ class Exchange:
         return place
 
     def _submit(self, direction: Direction, post: Callable[[], _Transfer]) -> Future[SampledGraph]:
-        """Start a transfer in one thread and await it in another, so that the wire never waits for packing."""
+        """Start a transfer in one thread and await it in another, so that the network never waits for packing."""
         done: Future[SampledGraph] = Future()
         if direction not in self._threads:
             begun = self._recorder.mark()
@@ -326,7 +331,7 @@ class Exchange:
         poster, waiter = self._threads[direction]
 
         def fail(error: BaseException) -> None:
-            # Nothing more is sent in this direction: the others would take it for what is missing.
+            # Nothing more is sent in this direction: others would take it for the missing message.
             self._failed.setdefault(direction, error)
             done.set_exception(error)
 
@@ -366,6 +371,6 @@ class Exchange:
 
 
 def pieces(rows: Tensor, ptr: tuple[int, ...], firsts: tuple[int, ...] | None) -> list[Tensor]:
-    """The rows of every peer, or the first ones of them."""
+    """The rows of every peer, or only the first ones."""
     counts = firsts or [last - first for first, last in itertools.pairwise(ptr)]
     return [rows[first : first + count] for first, count in zip(ptr, counts, strict=False)]

@@ -1,7 +1,7 @@
-"""From a part and the entries kept to the matrices of one drawn graph.
+"""Build the matrices of one sampled graph from a part and its kept entries.
 
-The entries of a part are split once into those between inner nodes (with the self-loops) and those that cross; a drawn
-graph then takes a selection of each.
+The entries of a part are split once into those between inner nodes (with the self-loops) and crossing ones; a sampled
+graph then selects from each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runtime.exchange.sampled_graph import CachedRows, SampledGraph, order_of, s
 
 @dataclass(frozen=True)
 class _Block:
-    """Entries of some columns, row by row. entry: their place among the part's entries; nnz there means a self-loop."""
+    """Entries of some columns, row by row. entry: their index among the part's entries; nnz means a self-loop."""
 
     indptr: IntArray
     columns: AnyArray
@@ -29,14 +29,14 @@ class _Block:
 
 
 Factors: TypeAlias = tuple[FloatArray | None, FloatArray | None]
-"""What rows and columns weigh, whose products entries weigh; see `Rows.factors`."""
+"""Factors of rows and columns, whose products are the entries' weights; see `Rows.factors`."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What kept entries weigh, float64, aligned with the entries between inner nodes and with those that cross.
+    """Weights of kept entries, float64, aligned with the entries between inner nodes and with the crossing ones.
 
-    left: where all of a row weigh the same, what that is, float64[I].
+    left: if all entries of a row have the same weight, that weight, float64[I].
     """
 
     inner: FloatArray
@@ -45,7 +45,7 @@ class Weights:
 
 
 class GraphBuilder:
-    """Builds drawn graphs of one part.
+    """Builds sampled graphs of one part.
 
     weights: `symmetric` P = D~^(-1/2) (A + I) D~^(-1/2) of the whole graph; `mean` 1/deg without self; `mean-with-self`
     1/(deg + 1). kind: the class of the matrices.
@@ -62,7 +62,7 @@ class GraphBuilder:
         self._loops = 0 if own is None else part.inner_nodes
         self._inner = self._inner_block(row, weight, own)
         self._cross = self._cross_block(row, weight)
-        # Where each of the part's entries is in its block, so that a draw touches what it keeps and little else.
+        # The position of each entry in its block, so that a sample touches little more than the kept entries.
         self._crossing: BoolArray = part.columns >= part.inner_nodes
         self._place = np.empty(part.entries, np.int32)
         self._place[self._cross.entry] = np.arange(self._cross.entry.size, dtype=np.int32)
@@ -72,17 +72,17 @@ class GraphBuilder:
         self._whole_inner: Matrix | None = None
 
     def beside(self, part: Part) -> GraphBuilder:
-        """The same of another part."""
+        """The same for another part."""
         return GraphBuilder(part, self._weighing, self._kind, self._dtype, self._device)
 
     def whole(self, held: CachedRows | None = None) -> SampledGraph:
-        """The graph with every entry. held: the rows that a cache holds are set apart."""
+        """The graph with every entry. held: the rows in a cache, which are kept apart."""
         needed = np.ones(self.part.boundary_nodes, np.bool_)
         factors = self._left, None if self._right is None else self._right[self.part.inner_nodes :]
         return self._drawn(0, self._whole(), None, self._cross.weight, factors, needed, held)
 
     def weights(self, factor: AnyArray) -> Weights:
-        """The weights of all entries times `factor`, float[nnz]; self-loops keep theirs."""
+        """The weights of all entries times `factor`, float[nnz]; self-loops are unchanged."""
         extended = np.append(factor.astype(np.float64), 1.0)
         inner, cross = (block.weight * extended[block.entry] for block in (self._inner, self._cross))
         return Weights(inner, cross)
@@ -99,7 +99,7 @@ class GraphBuilder:
     ) -> SampledGraph:
         """The graph with the `kept_mask` entries, bool[nnz], and all self-loops.
 
-        joined: it is read as one pattern only, which has a transpose where `turned`.
+        joined: build only one joined pattern, with a transpose if `turned`.
         """
         keep = np.flatnonzero(kept_mask)
         crossing = self._crossing[keep]
@@ -159,7 +159,7 @@ class GraphBuilder:
         joined: bool = False,
         turned: bool = True,
     ) -> SampledGraph:
-        """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`.
+        """The graph of `inner` and of the crossing entries at `cross` (None: all), with weights `weight`.
 
         factors: of `weight`, by row and by boundary index.
         """
@@ -226,6 +226,6 @@ def _factors(part: Part, weights: str) -> Factors:
 
 
 def _select(block: _Block, keep: AnyArray, weight: FloatArray, factors: Factors | None = None) -> Rows:
-    """The entries of `block` at the places `keep`, ascending. weight: float64, one for each entry of the block."""
+    """The entries of `block` at the ascending places `keep`. weight: float64, one for each entry of the block."""
     width = block.indptr.size - 1
     return Rows(np.searchsorted(keep, block.indptr), block.columns[keep], weight[keep], width, factors)

@@ -1,11 +1,11 @@
 """The sum over neighbours across workers: local products and transfers in one differentiable step.
 
 Synchronous: the transfer starts first. Inner columns are summed meanwhile (`overlap: central`), boundary columns last.
-In the backward pass the boundary's gradients are made and sent first; inner ones follow meanwhile. With rows of earlier
-iterations, those are summed first, which frees their slot for the transfer that then starts. Splitting the columns
-overlaps at least as much as splitting central from marginal rows, and needs no reordering.
+In the backward pass the boundary's gradients are computed and sent first; inner ones follow meanwhile. With rows of
+earlier iterations, those are summed first, which frees their slot for the transfer that then starts. Splitting the
+columns overlaps at least as much as splitting central from marginal rows, and needs no reordering.
 
-Sums over neighbours ask a method for its `Boundary`; a `BoundaryView` answers by one iteration's view of an exchange.
+Sums over neighbours use a method's `Boundary`; a `BoundaryView` is one iteration's view of an exchange.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 class Boundary(Protocol):
-    """What sums over neighbours need from a method: rows and gradients of other workers, of any age."""
+    """The rows and gradients of other workers, of any age, that sums over neighbours need from a method."""
 
     @property
     def synchronous(self) -> bool:
-        """Whether an iteration reads what the same iteration sent."""
+        """Whether an iteration reads the rows that the same iteration sent."""
         ...
 
     def send_rows(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
-        """Start to send this worker's rows H^(t,layer), [I, d], to those who want them."""
+        """Start to send this worker's rows H^(t,layer), [I, d], to the workers that requested them."""
         ...
 
     def rows(self, t: Iteration, layer: Layer) -> Tensor:
@@ -47,11 +47,11 @@ class Boundary(Protocol):
         ...
 
     def gradient_buffer(self, t: Iteration, layer: Layer) -> Tensor:
-        """Where to put the gradients of iteration t's boundary rows, [U, d]."""
+        """The buffer for the gradients of iteration t's boundary rows, [U, d]."""
         ...
 
     def send_gradients(self, t: Iteration, layer: Layer) -> None:
-        """Start to send what was put into `gradient_buffer`."""
+        """Start to send the contents of `gradient_buffer`."""
         ...
 
     def await_gradients(self, t: Iteration, layer: Layer) -> None:
@@ -65,7 +65,7 @@ class Boundary(Protocol):
 
 @dataclass(frozen=True)
 class BoundaryView:
-    """An exchange as one iteration sees it: `drawn` is trained now, `upcoming` in tau iterations."""
+    """One iteration's view of an exchange: `drawn` is trained now, `upcoming` in tau iterations."""
 
     exchange: Exchange
     drawn: SampledGraph
@@ -103,7 +103,7 @@ class BoundaryView:
 
 @dataclass(frozen=True)
 class DropoutConfig:
-    """Dropout with masks from named streams. first: rows are dropped by their owner, before they are sent."""
+    """Dropout with masks from named random streams. first: the owner applies it before it sends rows."""
 
     rate: float
     first: bool
@@ -114,7 +114,7 @@ class DropoutConfig:
         """A mask of 0 and 1/(1 - rate) of the shape of `like`."""
         draws, scale = stream(self.seed, "dropout", self.rank, *names), 1.0 / (1.0 - self.rate)
         if like.device.type == "cpu":
-            # A fifth of the time that torch takes to draw them on one thread.
+            # This takes a fifth of the time of torch's generator on one thread.
             values = torch.from_numpy(draws.random(tuple(like.shape), np.float32))
             return values.ge_(self.rate).to(like.dtype).mul_(scale)
         generator = torch.Generator(like.device)
@@ -124,7 +124,7 @@ class DropoutConfig:
 
 @dataclass(frozen=True)
 class IterationContext:
-    """One iteration's means: its graph, where boundary rows come from, and how rows are dropped (None: not)."""
+    """The inputs of one iteration: its graph, the source of boundary rows, and dropout (None: none)."""
 
     t: Iteration
     drawn: SampledGraph
@@ -145,7 +145,7 @@ class IterationContext:
         self.recorder.add(OpKind.AGGREGATE, "compute", self.t, start, end, layer=layer, direction=direction)
 
     def boundary_rows(self, layer: Layer) -> tuple[Tensor, Tensor | None]:
-        """Boundary rows as the layer reads them, and the mask that dropped some of their values."""
+        """Boundary rows as the layer reads them, and their dropout mask."""
         assert self.boundary is not None
         rows = self.boundary.rows(self.t, layer)
         if self.dropping is None or self.dropping.first:
@@ -157,27 +157,27 @@ class IterationContext:
         return masked, mask
 
     def dropped(self, layer: Layer, h: Tensor, name: str = "inner") -> Tensor:
-        """`h` after dropout, by the mask called `name`."""
+        """`h` after dropout with the mask called `name`."""
         if self.dropping is None:
             return h
         dropped: Tensor = _Dropped.apply(h, self, layer, name)  # type: ignore[no-untyped-call]
         return dropped
 
     def dropped_since(self, start: Mark, layer: Layer, direction: Direction) -> None:
-        """The span of a dropout: a part of the layer's map, which the sum over neighbours stands between."""
+        """The span of a dropout. It belongs to the layer's linear part, which the sum over neighbours interrupts."""
         end = self.recorder.mark_compute()
         self.recorder.add(OpKind.UPDATE, "compute", self.t, start, end, layer=layer, direction=direction)
 
 
 @dataclass(frozen=True)
 class StepBoundaries:
-    """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
+    """The neighbours of each layer in one step. fixed: layer 0's sum if it was computed once for all iterations."""
 
     step: IterationContext
     fixed: Tensor | None = None
 
     def of(self, layer: Layer) -> LayerNeighbours:
-        """Those of `layer`."""
+        """The neighbours of `layer`."""
         return LayerNeighbours(self.step, layer, self.fixed if layer == 0 else None)
 
 
@@ -219,7 +219,7 @@ class LayerNeighbours:
 
 
 class _Dropped(torch.autograd.Function):
-    """Rows with some of their values dropped, and the gradients of the others: the product with a mask, timed."""
+    """Rows after dropout, and the gradients of the kept values: a timed product with a mask."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, step: IterationContext, layer: Layer, name: str) -> Tensor:
@@ -297,7 +297,7 @@ class _NeighbourSum(torch.autograd.Function):
 
 
 class _Gathered(torch.autograd.Function):
-    """[own rows; boundary rows], for models that need every row itself."""
+    """[own rows; boundary rows], for models that need every row separately."""
 
     @staticmethod
     def forward(ctx: Any, raw: Tensor, step: IterationContext, layer: Layer) -> Tensor:

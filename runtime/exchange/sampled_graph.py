@@ -1,6 +1,6 @@
-"""One iteration's graph on one worker: its matrices, the rows it needs of others, and the rows others need of it.
+"""One iteration's graph on one worker: its matrices, the rows it needs, and the rows that others need from it.
 
-Owners are asked for rows, norms and features by one message per peer and kind.
+Requests to owners for rows, norms and features use one message per peer and kind.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from runtime.exchange.channels import Channel, Message
 
 @dataclass(frozen=True)
 class CachedRows:
-    """A feature cache as a graph sees it: an unchanging snapshot.
+    """A feature cache as a graph uses it: an immutable snapshot.
 
-    slot: int32[B], the row of `rows` that holds a boundary index, -1 where none does. rows: [C, d_0].
+    slot: int32[B], the index in `rows` of each boundary index, -1 if it is not cached. rows: [C, d_0].
     """
 
     slot: IntArray
@@ -33,9 +33,10 @@ class CachedRows:
 
 @dataclass(frozen=True)
 class Requests:
-    """What the other workers need of this one, per peer one after the other.
+    """The rows that other workers need from this one, peer by peer.
 
-    index: int64[R] local ids. ptr: P + 1 places. misses: per peer, how many of its rows, the first, its cache lacks.
+    index: int64[R] local ids. ptr: P + 1 offsets. misses: per peer, how many of its rows (the first ones) are not in
+    its cache.
     """
 
     index: Tensor
@@ -52,11 +53,10 @@ class Requests:
 class SampledGraph:
     """The graph that iteration `graph` trains.
 
-    inner: [I, I] and boundary: [I, U] (None when U = 0) hold the weights of kept entries. needed: boundary indices in
-    the order of the boundary matrix's columns, grouped by owner; within an owner those that the cache lacks come first.
-    ptr: P + 1 places in `needed`. misses: per owner, rows that the cache lacks. edges: inner and boundary entries kept,
-    self-loops not counted. joined: `pattern` where it was made with the graph; `inner` and `boundary` then have no
-    transposes.
+    inner: [I, I] and boundary: [I, U] (None if U = 0) contain the weights of kept entries. needed: boundary indices in
+    the order of the boundary matrix's columns, grouped by owner; within an owner, uncached ones come first. ptr: P + 1
+    offsets in `needed`. misses: per owner, uncached rows. edges: inner and boundary entries kept, without self-loops.
+    joined: `pattern` if it was built with the graph; `inner` and `boundary` then have no transposes.
     """
 
     graph: int
@@ -77,7 +77,7 @@ class SampledGraph:
 
     @property
     def hits(self) -> int:
-        """Rows of layer 0 that the cache holds."""
+        """Rows of layer 0 that are in the cache."""
         return self.rows - sum(self.misses)
 
     @cached_property
@@ -91,7 +91,7 @@ class SampledGraph:
         return type(self.inner)(rows, self.inner.dtype, self.inner.device)
 
     def incoming_requests(self) -> Requests:
-        """What the others need; the ids must have been exchanged."""
+        """The requests of others; the ids must have been exchanged."""
         assert self.requests is not None, "the requests of this graph were never exchanged"
         return self.requests
 
@@ -101,7 +101,7 @@ class SampledGraph:
 
 
 def side_by_side(left: Rows, right: Rows) -> Rows:
-    """The entries of both, columns of `right` after those of `left`; within a row those of `left` first."""
+    """The entries of both, with the columns of `right` after those of `left`; within a row, `left` comes first."""
     count = left.indptr.size - 1
     row = np.concatenate([np.repeat(np.arange(count), np.diff(side.indptr)) for side in (left, right)])
     order = np.argsort(row, kind="stable")
@@ -113,7 +113,7 @@ def side_by_side(left: Rows, right: Rows) -> Rows:
 def order_of(
     needed: BoolArray, owner_ptr: IntArray, held: CachedRows | None
 ) -> tuple[IntArray, tuple[int, ...], tuple[int, ...]]:
-    """The order in which boundary rows are asked for: by owner, misses before hits, ascending; ptr; misses per owner.
+    """The request order of boundary rows: by owner, misses before hits, ascending; ptr; misses per owner.
 
     needed: bool[B]; owner_ptr: int64[P + 1], the boundary indices of each owner.
     """
@@ -130,7 +130,7 @@ def order_of(
 
 
 def static_requests(send_sets: tuple[IntArray, ...], device: torch.device) -> Requests:
-    """The requests when every boundary row is needed: the send sets."""
+    """The requests if every boundary row is needed: the send sets."""
     sizes = [int(ids.size) for ids in send_sets]
     index = torch.from_numpy(np.concatenate(send_sets).astype(np.int64)).to(device)
     return Requests(index, tuple(np.r_[0, np.cumsum(sizes)].tolist()), tuple(sizes))
@@ -148,10 +148,10 @@ def request_rows(
     device: torch.device,
     done: Done = lambda _: None,
 ) -> Requests:
-    """Tell every owner which rows are wanted of it, and learn what the others want.
+    """Send every owner the ids of the wanted rows, and receive the requests of others.
 
-    needed: boundary indices grouped by owner at `ptr`, of which the first `misses` per owner are not cached. An id on
-    the wire is a position in the owner's send set, int32. Every rank must ask at the same time.
+    needed: boundary indices grouped by owner at `ptr`, of which the first `misses` per owner are not cached. An id in a
+    message is a position in the owner's send set, int32. Every rank must call it at the same time.
     """
     peers = range(len(ptr) - 1)
     sizes = torch.tensor([[ptr[m + 1] - ptr[m], misses[m]] for m in peers], dtype=torch.int32)
@@ -171,7 +171,7 @@ def request_rows(
 
 
 def fetch_rows(channel: Channel, share: Share, rows: Tensor, wanted: IntArray, done: Done = lambda _: None) -> Tensor:
-    """The rows of the boundary nodes `wanted` (boundary indices, ascending) out of their owners' `rows`, [k, d]."""
+    """Fetch the rows of the boundary nodes `wanted` (boundary indices, ascending) from their owners' `rows`, [k, d]."""
     owner_ptr = np.searchsorted(wanted, share.part.boundary_ptr)
     counts = np.diff(owner_ptr)
     requests = request_rows(channel, share, wanted, owner_ptr.tolist(), counts.tolist(), torch.device("cpu"), done)
@@ -187,7 +187,7 @@ def fetch_rows(channel: Channel, share: Share, rows: Tensor, wanted: IntArray, d
 
 
 def exchange_norms(channel: Channel, share: Share, inner: Tensor, done: Done = lambda _: None) -> Float32Array:
-    """The norms of all local ids, float32[I + B], from everyone's norms of inner nodes, float32[I]."""
+    """The norms of all local ids, float32[I + B], from all workers' norms of inner nodes, float32[I]."""
     own: Any = inner.detach().cpu().float()
     ptr = share.part.boundary_ptr
     incoming = torch.empty(share.part.boundary_nodes, dtype=torch.float32)

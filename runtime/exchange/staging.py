@@ -1,7 +1,7 @@
-"""Where rows wait on their way: nothing to do on a CPU or with NCCL; through pinned host memory for gloo with CUDA.
+"""Buffers for rows in transit: unchanged on a CPU or with NCCL; through pinned host memory for gloo with CUDA.
 
-With CUDA, copies run on a stream of their own, so that they pass beneath kernels and beside the sockets. The CUDA path
-has not run on a GPU yet (docs/checks.md).
+With CUDA, copies run on a separate stream, so that they overlap kernels and sockets. The CUDA path has not run on a GPU
+yet (docs/checks.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Buffer:
         self._rows = self._new(0)
 
     def first(self, rows: int) -> Tensor:
-        """The first `rows` rows, [rows, width]; their old content is lost when the buffer must grow."""
+        """The first `rows` rows, [rows, width]; the old content is lost if the buffer must grow."""
         if rows > self._rows.shape[0]:
             self._rows = self._new(rows + rows // 8)
         return self._rows[:rows]
@@ -32,7 +32,7 @@ class Buffer:
 
 
 class Staging:
-    """The stations of one transfer's rows, on the device and, where the wire needs it, on the host."""
+    """The buffers of one transfer's rows, on the device and, if the network needs it, on the host."""
 
     def __init__(self, width: int, dtype: torch.dtype, device: torch.device, backend: str) -> None:
         """Buffers for rows of `width` values."""
@@ -49,7 +49,7 @@ class Staging:
         return self._device_rows.first(count)
 
     def wire(self, count: int) -> Tensor:
-        """The rows where the wire reads or writes them."""
+        """The rows in the buffer that the network reads or writes."""
         return self._host_rows.first(count)
 
     @property
@@ -78,7 +78,7 @@ class Staging:
 
 
 class CopyStream:
-    """The stream on which a channel's copies run; no stream at all without CUDA."""
+    """The stream for a channel's copies; no stream without CUDA."""
 
     def __init__(self, device: torch.device) -> None:
         """A new stream on `device`."""
@@ -86,11 +86,11 @@ class CopyStream:
         self._stream = _new_stream(device) if device.type == "cuda" else None
 
     def mark(self) -> Any:
-        """An event after all work given to the compute stream so far; None without CUDA."""
+        """An event after all work submitted to the compute stream so far; None without CUDA."""
         return None if self._stream is None else torch.cuda.current_stream(self._device).record_event()
 
     def after(self, event: Any) -> AbstractContextManager[Any]:
-        """Work in the block runs on this stream, once `event` has passed."""
+        """Run the block's work on this stream, after `event`."""
         if self._stream is None:
             return nullcontext()
         if event is not None:

@@ -1,10 +1,10 @@
-"""Channels of a worker without any others: what it asks of them is answered at once, so that its part runs by itself.
+"""Channels of a worker without peers: requests are answered locally, so that its part can run alone.
 
-All parts take turns in one process. Lists of numbers (rows that are wanted, ids that were drawn) are those that the
-other part sent last when it was its turn; before its first turn it wants nothing. Norms are those that the other part
-sent in the same exchange, or in its last one, as many times as large as this worker's own have become since: norms grow
-with training, and only how they compare says which edges are drawn. Rows and gradients are this worker's own, over and
-over: of the right shape, and numbers like any others. Sums over workers are its own.
+All parts run in turns in one process. A list of numbers (requested rows, sampled ids) is the one that the other part
+sent in its last turn; before its first turn it requests nothing. Norms are those that the other part sent in the same
+exchange, or in its last one, scaled by the growth of this worker's norms: norms grow with training, and only their
+ratios decide which edges are sampled. Received rows and gradients are copies of this worker's own, with the right shape
+and plausible values. Sums over workers are its own values.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from gcnsim.timeline import OpKind
 from runtime.exchange.channels import Channel, Channels, Message, Posted
 
 KEPT: Final = 8
-"""Lists that are kept of a part, and handed out in turn; exchanges whose norms are kept."""
+"""The number of lists stored per part and used in turn, and of exchanges whose norms are stored."""
 
 _Key: TypeAlias = tuple[str, str, Rank, Rank]
-"""A channel, what it serves, who sends, who receives."""
+"""A channel, its purpose, the sender and the receiver."""
 
 
 @dataclass(frozen=True)
 class IntListMessage:
-    """A list of numbers as it travels: first how many, then which."""
+    """A list of numbers in a message: first how many, then which."""
 
     head: Tensor
     numbers: Tensor
 
 
 class Mail:
-    """What the parts of one setting sent one another in their last turns."""
+    """The data that the parts of one setting sent each other in their last turns."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """An empty mailbox."""
         self.lists: dict[_Key, deque[IntListMessage]] = {}
         self.norms: dict[_Key, dict[int, Tensor]] = {}
 
     def put(self, key: _Key, listed: IntListMessage) -> None:
-        """Keep a list in the place of the oldest."""
+        """Store a list in place of the oldest."""
         self.lists.setdefault(key, deque(maxlen=KEPT)).append(listed)
 
     def taken(self, key: _Key, turn: int) -> IntListMessage | None:
-        """The list for the receiver's exchange number `turn`; None where none was sent yet."""
+        """The list for the receiver's exchange number `turn`; None if none was sent yet."""
         found = self.lists.get(key)
         return None if not found else found[turn % len(found)]
 
     def put_norms(self, key: _Key, number: int, norms: Tensor) -> None:
-        """Keep those of exchange `number` in the place of the oldest."""
+        """Store the norms of exchange `number` in place of the oldest."""
         stored = self.norms.setdefault(key, {})
         stored.pop(number, None)
         stored[number] = norms
@@ -62,7 +62,7 @@ class Mail:
             del stored[next(iter(stored))]
 
     def taken_norms(self, key: _Key, number: int) -> tuple[int, Tensor] | None:
-        """Those of exchange `number`, else of the last one, with its number; None where none were sent yet."""
+        """The norms of exchange `number`, otherwise of the last one, with its number; None if none were sent yet."""
         stored = self.norms.get(key)
         if not stored:
             return None
@@ -71,17 +71,17 @@ class Mail:
 
 
 class _Done:
-    """A sum over workers that is there."""
+    """A completed sum over workers."""
 
     def wait(self) -> None:
-        """At once."""
+        """Return at once."""
 
 
 @dataclass
 class _Turn:
-    """Where a channel stands in its exchanges of lists, and in those of norms.
+    """The position of a channel in its exchanges of lists and of norms.
 
-    heads: sent, where the lists themselves come next. means: of own norms, by exchange.
+    heads: whether the lengths are sent, so that the lists come next. means: of this worker's norms, by exchange.
     """
 
     number: int = 0
@@ -101,7 +101,7 @@ class StandIn(Channel):
     others: dict[OpKind, StandIn] = field(default_factory=dict)
 
     def serving(self, kind: OpKind) -> StandIn:
-        """See `Channel`: lists for ops of one kind answer those of the same."""
+        """See `Channel`: lists for ops of one kind answer those of the same kind."""
         if kind not in self.others:
             self.others[kind] = StandIn(
                 self.name, None, self.rank, self.timeout_s, world=self.world, mail=self.mail, serves=str(kind)
@@ -109,7 +109,7 @@ class StandIn(Channel):
         return self.others[kind]
 
     def post(self, messages: Sequence[Message]) -> Posted:
-        """Fill what is to be received."""
+        """Fill the buffers of the receives."""
         sent = {message.peer: message.tensor for message in messages if message.outgoing}
         coming = {message.peer: message.tensor for message in messages if not message.outgoing}
         if any(not tensor.is_floating_point() for tensor in (*sent.values(), *coming.values())):
@@ -119,18 +119,18 @@ class StandIn(Channel):
         return Posted([message for message in messages if message.tensor.numel()], [])
 
     def all_reduce(self, tensor: Tensor) -> Any:
-        """`tensor` as it is."""
+        """Return `tensor` unchanged."""
         return _Done()
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """This worker's `tensor` for each."""
+        """This worker's `tensor`, once per worker."""
         return [tensor.clone() for _ in range(self.world)]
 
     def broadcast(self, tensor: Tensor, source: Rank = 0) -> None:
-        """`tensor` as it is."""
+        """Return `tensor` unchanged."""
 
     def _listed(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
-        """Numbers travel in twos: how many, to and from everybody, then which."""
+        """Lists are exchanged in pairs: the numbers of ids to and from all peers, then the ids."""
         turn = self.turn
         if turn.heads is None:
             turn.heads = {peer: tensor.clone() for peer, tensor in sent.items()}
@@ -155,7 +155,7 @@ class StandIn(Channel):
             fill(tensor, sent.get(peer))
 
     def _normed(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
-        """One number a row: norms."""
+        """One number per row: norms."""
         means = self.turn.means
         means.append(float(torch.cat(list(sent.values())).mean()))
         number = len(means) - 1
@@ -174,10 +174,10 @@ class StandIn(Channel):
 
 
 class StandIns(Channels):
-    """The channels of a worker whose part is measured by itself. mail: of all parts."""
+    """The channels of a worker whose part is measured alone. mail: of all parts."""
 
     def __init__(self, rank: Rank, world: int, backend: str, mail: Mail) -> None:
-        """backend: which buffers rows go through, as of a run with others."""
+        """backend: decides which buffers rows use, as in a run with peers."""
         super().__init__(rank, world, 0.0, backend)
         self._mail = mail
 
@@ -193,7 +193,7 @@ class StandIns(Channels):
 
 
 def fill(target: Tensor, rows: Tensor | None) -> None:
-    """Fill `target` with `rows`, over and over; with zeros where there are none."""
+    """Fill `target` with repeated `rows`; with zeros if there are none."""
     count = 0 if rows is None else min(rows.shape[0], target.shape[0])
     if rows is None or not count:
         target.zero_()

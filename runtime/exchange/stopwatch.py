@@ -1,8 +1,8 @@
-"""Spans of the learnt maps, forward and backward.
+"""Spans of the linear layers, forward and backward.
 
-Forward, a layer's map runs from the end of its sum over neighbours to the layer's end. The backward pass is autograd's:
-an identity in each layer's output notices when its gradient passes by, which is when undoing the map begins; it is done
-when the gradient of the sum over neighbours is asked for, or when the pass ends.
+Forward, a linear layer runs from the end of its sum over neighbours to the layer's end. The backward pass is
+autograd's: an identity in each layer's output notices when its gradient passes, which is when the linear layer's
+backward pass begins. It ends when the gradient of the sum over neighbours is requested, or when the backward pass ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runtime.record import Mark, Recorder
 
 
 class Stopwatch:
-    """The spans of one iteration's maps, as ops of `kind`."""
+    """The spans of one iteration's linear layers, as ops of `kind`."""
 
     def __init__(self, recorder: Recorder, t: Iteration, kind: OpKind) -> None:
         """Start now."""
@@ -27,11 +27,11 @@ class Stopwatch:
         self._undoing: Layer | None = None
 
     def summed(self) -> None:
-        """A sum over neighbours has ended: a map begins."""
+        """A sum over neighbours has ended: a linear layer begins."""
         self._since = self._recorder.mark_compute()
 
     def mapped(self, layer: Layer, out: Tensor) -> Tensor:
-        """The map of `layer` has made `out`; returns it, its gradient to be noticed."""
+        """The linear layer of `layer` has computed `out`; returns it, with a hook on its gradient."""
         self._add(self._kind, layer, Direction.FORWARD)
         if not out.requires_grad:
             return out
@@ -46,18 +46,20 @@ class Stopwatch:
             self.undone()
 
     def undo(self, layer: Layer) -> None:
-        """The gradient of `layer`'s output is there."""
+        """The gradient of `layer`'s output has been computed."""
         if self._undoing is None:
             self._add(OpKind.LOSS, -1, Direction.BACKWARD)
         self._undoing, self._since = layer, self._recorder.mark_compute()
 
     def undone(self) -> None:
-        """The gradient of the sum over neighbours is there."""
+        """The gradient of the sum over neighbours has been computed."""
         if self._undoing is not None:
             self._add(self._kind, self._undoing, Direction.BACKWARD)
 
     def resumed(self, start: Mark, layer: Layer) -> None:
-        """Undoing the map of `layer` has gone on from `start` until now, after the sum of its gradient."""
+        """The backward pass of `layer`'s linear layer has continued from `start` until now, after the sum of its
+        gradient.
+        """
         self._since = start
         self._add(self._kind, layer, Direction.BACKWARD)
         self._undoing, self._since = layer, self._recorder.mark_compute()

@@ -1,7 +1,7 @@
-"""Starting workers, watching over them, and the worker's side of it: where it stands, when to leave, its last words.
+"""Start workers, supervise them, and the worker's side of it: its rank, when to stop, its last message.
 
-The same command line runs in the parent and in every worker; the environment tells them apart. Invariant: however the
-parent ends, SIGKILL included, no worker outlives it, and however a worker ends, the parent says which one and why.
+The same command line runs in the parent and in every worker; the environment distinguishes them. Invariant: however the
+parent ends, even by SIGKILL, no worker outlives it. However a worker ends, the parent reports which one and why.
 Nothing here imports torch before a worker connects.
 """
 

@@ -1,4 +1,4 @@
-"""Joining and leaving the process group: the only place here that knows torch."""
+"""Join and leave the process group; the only module of this package that imports torch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _POLL_S = 0.02
 
 
 def connect(place: Place, timeout_s: float, backend: str) -> None:
-    """Join the process group of all workers; returns when all have. `backend` as torch names it, gloo or nccl.
+    """Join the process group of all workers; returns when all have. `backend` in torch's notation, gloo or nccl.
 
-    Workers of our own launcher meet through its file and talk over loopback, all others as MASTER_ADDR and MASTER_PORT
-    say. A collective or a peer that takes longer than `timeout_s` is an error, as is a worker that never comes.
+    Workers of the built-in launcher meet through its file and communicate over loopback; all others use MASTER_ADDR and
+    MASTER_PORT. A collective or a peer that takes longer than `timeout_s` is an error, and so is a missing worker.
     """
     try:
         _join(place, timeout_s, backend)
@@ -31,7 +31,7 @@ def connect(place: Place, timeout_s: float, backend: str) -> None:
 
 
 def _unmet(error: RuntimeError, timeout_s: float) -> str | None:
-    """In one line why workers could not meet, where that is what torch's many lines say."""
+    """Why workers could not meet, in one line, if torch's error is about that."""
     host, port = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
     if type(error).__name__ not in ("DistNetworkError", "DistStoreError"):
         return None
@@ -46,7 +46,7 @@ def _join(place: Place, timeout_s: float, backend: str) -> None:
     import torch.distributed as dist
 
     if place.launched and sys.platform.startswith("linux"):
-        # Otherwise gloo looks the host's own name up, which fails or is slow on many machines.
+        # Otherwise gloo resolves the host's name, which fails or is slow on many machines.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     patience = timedelta(seconds=timeout_s)
     where: dict[str, Any] = {"init_method": f"file://{os.environ[RENDEZVOUS]}" if place.launched else "env://"}
@@ -58,11 +58,11 @@ def _join(place: Place, timeout_s: float, backend: str) -> None:
 
 
 def _round(store: Any, place: Place, timeout_s: float) -> str:
-    """A name for this start of the workers, the same on all of them and never used before.
+    """A unique name for this start of the workers, the same on all of them.
 
-    torchrun's store outlives the workers, and with it the addresses of those that a restart replaced. So worker 0 makes
-    up a name, and each other one takes the name that answers it: a name of an earlier start does not. (The number of
-    restarts is no such name: servers count their own.)
+    torchrun's store outlives the workers, and with it the addresses of workers replaced by a restart. So worker 0
+    chooses a name, and each other worker takes the name that responds; names of earlier starts do not. (The number of
+    restarts is unsuitable: servers count separately.)
     """
     mine = uuid.uuid4().hex
     if place.rank == 0:
@@ -82,9 +82,9 @@ def _round(store: Any, place: Place, timeout_s: float) -> str:
 
 
 def quiet_sockets() -> None:
-    """Keep torch's sockets from printing forty lines of a peer that does not answer: the error says it in one.
+    """Keep torch's sockets from printing forty lines about a silent peer; the error reports it in one.
 
-    Before torch is imported; with GCNSIM_DEBUG=1 they print.
+    Call it before torch is imported; with GCNSIM_DEBUG=1 they print.
     """
     if os.environ.get("GCNSIM_DEBUG") != "1":
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")

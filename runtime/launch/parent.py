@@ -1,8 +1,8 @@
-"""The parent of local workers: starts them, ends all when one fails or the user asks, and says why in one line.
+"""The parent of local workers: it starts them, ends all when one fails or the user asks, and reports why in one line.
 
-It neither computes nor imports torch. Every worker leads its own process group, so that Ctrl-C reaches the parent
-alone and what a worker has started ends with it. All workers hold the read end of one pipe, the parent alone its write
-end: however the parent ends, they see it close.
+It neither computes nor imports torch. Every worker leads a separate process group, so that Ctrl-C reaches only the
+parent, and processes started by a worker end with it. All workers hold the read end of one pipe, and only the parent
+its write end: however the parent ends, they see it close.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runtime.launch.watch import PARENT
 
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 0.3
-"""Signals closer than this are one request: `timeout` and terminals send theirs to the process and to its group."""
+"""Signals closer than this are one request: `timeout` and terminals signal both the process and its group."""
 
 _REQUESTS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -40,11 +40,12 @@ def launch(
     grace_s: float = 10.0,
     leave_s: float = 25.0,
 ) -> int:
-    """Run `command` (as a rule `python -m runtime.train`) with `argv` in `workers` local processes; the exit code.
+    """Run `command` (usually `python -m runtime.train`) with `argv` in `workers` local processes; returns the exit
+    code.
 
-    0: all ended well. 2 or 1: a worker failed, by a user's error or not; the others were ended, with `grace_s` to do
-    it themselves. 128 + n: signal n (SIGTERM, SIGINT, SIGHUP) asked to stop; the workers had `leave_s` to finish their
-    iteration and save it, or were killed when it was asked again. Call it from the main thread.
+    0: all ended well. 2 or 1: a worker failed, by a user error or another one; the others got `grace_s` to end
+    themselves. 128 + n: signal n (SIGTERM, SIGINT, SIGHUP) asked to stop; the workers had `leave_s` to finish their
+    iteration and save it, or were killed at a second signal. Call it from the main thread.
     """
     base = [sys.executable, "-m", "runtime.train"] if command is None else command
     with (
@@ -65,14 +66,14 @@ def launch(
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A process to start: its command, and all of its environment."""
+    """A process to start: its command, and its complete environment."""
 
     command: Sequence[str]
     env: Mapping[str, str]
 
 
 def _processes(command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> list[ProcessSpec]:
-    """The same command for every worker; the environment tells each worker its rank."""
+    """The same command for every worker; the environment contains the rank."""
     common = {**env, RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder)}
     common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
     return [ProcessSpec(command, {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(workers)]
@@ -81,8 +82,8 @@ def _processes(command: Sequence[str], workers: int, env: Mapping[str, str], fol
 def answer(
     requests: StopRequests, ends: Sequence[Exit], failures: Iterable[Failure], tell: Callable[[str], None] = say
 ) -> int:
-    """Say how the run ended, if not well; its exit code. ends: of all workers that ended otherwise than well."""
-    # A scheduler's SIGTERM may reach the workers before it reaches us: they ended as they would have been told to.
+    """Report how the run ended, if not well; returns the exit code. ends: of all workers that did not end well."""
+    # A scheduler's SIGTERM may reach the workers before the parent: they ended as they would have been asked to.
     exits = [exit for exit in ends if not (requests.signum and exit.code in ENDED_BY_TERM)]
     cause = first_cause(exits, failures)
     if requests.signum and (requests.again or cause is None or cause.consequence):
@@ -97,7 +98,7 @@ def answer(
 
 
 class StopRequests:
-    """The user's signals while workers run: `signum` asks them to leave, `again` to be killed."""
+    """The user's signals while workers run: `signum` asks them to leave, `again` kills them."""
 
     def __init__(self) -> None:
         self.signum = 0
@@ -107,7 +108,7 @@ class StopRequests:
 
     def __enter__(self) -> StopRequests:
         for signum in _REQUESTS:
-            if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup and background jobs have their reasons
+            if signal.getsignal(signum) is not signal.SIG_IGN:  # leave signals ignored by nohup and background jobs
                 self._old[signum] = signal.signal(signum, self._note)
         return self
 
@@ -149,7 +150,7 @@ class ProcessGroup:
             os.close(writer)
 
     def start(self, specs: Sequence[ProcessSpec]) -> None:
-        """Start all. The first one's output is the run's; the others only have their errors to show."""
+        """Start all. The first one's output is the run's; the others only show errors."""
         for index, spec in enumerate(specs):
             process = subprocess.Popen(
                 spec.command,
@@ -162,7 +163,7 @@ class ProcessGroup:
             self.processes.append(process)
 
     def supervise(self) -> None:
-        """Return when all workers have ended, which is soon after one fails or the user asks."""
+        """Return when all workers have ended, soon after one fails or the user asks."""
         while self._alive():
             if self._asked.again:
                 self._signal(signal.SIGKILL)
@@ -173,7 +174,7 @@ class ProcessGroup:
             time.sleep(_POLL_S)
 
     def _end_within(self, seconds: float) -> None:
-        """Tell all to end, once, and kill those that have not when their time is over."""
+        """Ask all to end, once, and kill those still alive after the timeout."""
         now = time.monotonic()
         if self._deadline is None:
             self._signal(signal.SIGTERM)
@@ -182,7 +183,7 @@ class ProcessGroup:
             self._signal(signal.SIGKILL)
 
     def _signal(self, signum: signal.Signals) -> None:
-        """Send a signal to every living worker; a deadly one also to what it has started."""
+        """Send a signal to every living worker; a deadly one also to its child processes."""
         for rank in self._alive():
             self._told[rank] = signum
             if signum == signal.SIGKILL:
@@ -191,7 +192,7 @@ class ProcessGroup:
                 self.processes[rank].send_signal(signum)
 
     def _alive(self) -> list[int]:
-        """Ranks of the living; the exits of the others are noted."""
+        """Ranks of the living workers; records the exits of the others."""
         known = {exit.rank for exit in self.exits}
         alive = []
         for rank, process in enumerate(self.processes):

@@ -1,4 +1,4 @@
-"""Where this process stands among the workers, as the environment that started it says."""
+"""The rank of this process among the workers, from the environment that started it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import Rank
 
 RENDEZVOUS: Final = "GCNSIM_RENDEZVOUS"
-"""The file through which the workers of our own launcher find one another; only the launcher sets it."""
+"""The file through which the workers of the built-in launcher find one another; only the launcher sets it."""
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _TASKS: Final = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,6})\))?")
@@ -28,14 +28,15 @@ class Place:
     local_rank: int
     local_world: int
     launched: bool
-    """By our own launcher, which watches and speaks; otherwise by torchrun or its like."""
+    """Whether the built-in launcher started it, which supervises and reports; otherwise torchrun or a similar tool did.
+    """
 
 
 def place(env: Mapping[str, str] | None = None) -> Place | None:
-    """This process's place by RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; None if it was not launched.
+    """This process's rank from RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; None if it was not launched.
 
-    Without RANK, the tasks of a Slurm step count as launched when there are several and MASTER_ADDR says where they
-    meet. Without LOCAL_RANK, a worker is alone on its server. Raises ScenarioError for half an answer.
+    Without RANK, the tasks of a Slurm step count as launched if there are several and MASTER_ADDR gives their meeting
+    point. Without LOCAL_RANK, a worker is alone on its server. Raises ScenarioError for incomplete variables.
     """
     env = os.environ if env is None else env
     if "RANK" in env or "WORLD_SIZE" in env:
@@ -66,7 +67,7 @@ def _checked(env: Mapping[str, str], whole: tuple[str, str], local: tuple[str, s
 
 
 def _together(env: Mapping[str, str], one: str, other: str) -> None:
-    """Refuse a name whose twin is not set."""
+    """Refuse a variable without its counterpart."""
     for name, twin in ((one, other), (other, one)):
         if name in env and twin not in env:
             raise ScenarioError(f"{name}: set to {env[name]!r}, but {twin} is not set; set both, as torchrun does")

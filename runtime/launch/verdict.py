@@ -1,6 +1,6 @@
-"""The first cause of a run's end, from the exit of its workers and their last messages.
+"""The first cause of a run's failure, from the exits of its workers and their last messages.
 
-A worker's last message says in one line what went wrong, and is left where its parent or torchrun reads it.
+A worker's last message states in one line what went wrong, in a place where its parent or torchrun reads it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gcnsim.io.atomic import atomic_write
 
 PROGRAM: Final = "runtime.train"
 FAILURES: Final = "GCNSIM_FAILURES"
-"""The folder where the workers of our own launcher leave their last words."""
+"""The folder for the last messages of the built-in launcher's workers."""
 
 _LENGTH: Final = 600
 _ROOM: Final = ".room"
 _ROOM_BYTES: Final = 16_384
-"""Of the file that keeps room for a worker's last words: several blocks of the usual sizes."""
+"""Bytes of the file that reserves space for a worker's last message: several blocks of the usual sizes."""
 
 _PEER_TYPES: Final = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError", "DistQueueEmptyError"})
 _PEER_WORDS: Final = (
@@ -42,12 +42,12 @@ _PEER_WORDS: Final = (
     "socket closed",
     "remote process exited",
 )
-"""What gloo, the stores and NCCL say of a peer that is gone or silent; they raise plain RuntimeErrors."""
+"""Phrases with which gloo, the stores and NCCL report a dead or silent peer; they raise plain RuntimeErrors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one worker ended. `consequence`: it only found a peer gone or silent; the cause is probably elsewhere."""
+    """Why one worker ended. `consequence`: it only found a dead or silent peer; the cause is probably elsewhere."""
 
     rank: Rank
     reason: str
@@ -71,7 +71,7 @@ def describe(error: BaseException) -> str:
 
 
 def is_consequence(error: BaseException) -> bool:
-    """Whether `error`, or what it was raised from, only tells of a peer that is gone or silent."""
+    """Whether `error`, or its cause, only reports a dead or silent peer."""
     if isinstance(error, GcnsimError):
         return False
     if isinstance(error, ConnectionError | TimeoutError) or type(error).__name__ in _PEER_TYPES:
@@ -83,10 +83,10 @@ def is_consequence(error: BaseException) -> bool:
 
 
 def report_failure(error: BaseException) -> None:
-    """Leave the last words of this worker: code 2 for a user's error, else 1. Never raises.
+    """Write the last message of this worker: code 2 for a user error, else 1. Never raises.
 
-    To our own launcher they go through a file; the first words stand. Otherwise they are printed, and written where
-    TORCHELASTIC_ERROR_FILE says.
+    With the built-in launcher it goes to a file; the first message stays. Otherwise it is printed, and written to
+    TORCHELASTIC_ERROR_FILE.
     """
     rank = os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
     code = 2 if isinstance(error, GcnsimError) else 1
@@ -97,7 +97,7 @@ def report_failure(error: BaseException) -> None:
         text = json.dumps(asdict(failure))
         if path.exists() or _written(path, text):
             return
-        # A full disk is a reason to end, and the words may go to the same one.
+        # A full disk may be the cause, and the message may go to the same disk.
         with contextlib.suppress(OSError):
             path.with_suffix(_ROOM).unlink()
             if _written(path, text):
@@ -108,7 +108,7 @@ def report_failure(error: BaseException) -> None:
 
 
 def _elastic(failure: Failure) -> dict[str, object]:
-    """A failure as torchrun reads it. It calls the earliest one the root cause, counting in whole seconds."""
+    """A failure in torchrun's format. It calls the earliest one the root cause, in whole seconds."""
     late = 1 if failure.consequence else 0
     return {"message": {"message": failure.reason, "extraInfo": {"timestamp": str(int(failure.at) + late)}}}
 
@@ -123,19 +123,22 @@ def _written(path: Path, text: str) -> bool:
 
 
 def keep_room(folder: Path, workers: int) -> None:
-    """Keep room in `folder` for the last words of each worker, should the disk be full by then. Raises OSError."""
+    """Reserve space in `folder` for the last message of each worker, in case the disk is full by then.
+
+    Raises OSError.
+    """
     for rank in range(workers):
         (folder / f"{rank}{_ROOM}").write_bytes(bytes(_ROOM_BYTES))
 
 
 def read_failures(folder: Path) -> Iterator[Failure]:
-    """The last words that workers left in `folder`, in no order."""
+    """The last messages of workers in `folder`, in no order."""
     for path in folder.glob("*.json"):
         yield Failure(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def say(line: str) -> None:
-    """One line on standard error, where there is one."""
+    """Print one line on standard error, if it exists."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{PROGRAM}: {line}\n")
         sys.stderr.flush()
@@ -146,29 +149,29 @@ ENDED_BY_TERM: Final = (-signal.SIGTERM, 128 + signal.SIGTERM)
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How one worker's process ended: `code` as subprocess gives it, negative for a signal."""
+    """The end of one worker's process: `code` as in subprocess, negative for a signal."""
 
     rank: Rank
     code: int
     at: float
-    """Seconds since the epoch, not after the true end."""
+    """Seconds since the epoch, no later than the true end."""
     stop_signal: int
-    """The last signal that the parent had sent it; 0: none."""
+    """The last signal from the parent; 0: none."""
 
     @property
     def willing(self) -> bool:
-        """Ended well, or because it was told to."""
+        """Whether it ended well, or because it was asked to."""
         return self.code == 0 or (self.stop_signal != 0 and self.code in ENDED_BY_TERM)
 
     @property
     def stuck(self) -> bool:
-        """Did not end when told to, and was killed by the parent."""
+        """Whether it did not end when asked to, and was killed by the parent."""
         return self.code == -signal.SIGKILL and self.stop_signal == signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is said of a run that failed, its exit code, and whether it is only a silent peer's consequence."""
+    """The message of a failed run, its exit code, and whether it is only the consequence of a silent peer."""
 
     line: str
     code: int
@@ -176,11 +179,11 @@ class Cause:
 
 
 def first_cause(exits: Sequence[Exit], failures: Iterable[Failure]) -> Cause | None:
-    """The earliest failure that is not a mere consequence of another's; None when all ended well or as told.
+    """The earliest failure that is not a consequence of another one; None if all ended well or as asked.
 
-    Certain causes (an error reported, a signal from outside) come before doubtful ones (an abort, which NCCL does to
-    the peers of a failed worker too; an exit without words), and those before reports of a silent peer. If there is
-    nothing but silence, a worker that could not be ended is its origin.
+    Certain causes (a reported error, an external signal) come before uncertain ones (an abort, which NCCL also causes
+    on peers of a failed worker; an exit without a message). Those come before reports of a silent peer. If there are
+    only such reports, a worker that could not be ended is the origin.
     """
     by_rank = {failure.rank: failure for failure in failures}
     found = [_judged(exit, by_rank.get(exit.rank)) for exit in exits if not exit.willing and not exit.stuck]
@@ -195,7 +198,7 @@ def first_cause(exits: Sequence[Exit], failures: Iterable[Failure]) -> Cause | N
 
 
 def _judged(exit: Exit, failure: Failure | None) -> tuple[int, float, Cause]:
-    """How doubtful a failure is (0 to 2), when it was, and what to say of it."""
+    """How uncertain a failure is (0 to 2), its time, and its message."""
     if failure is not None and exit.code > 0:
         line = f"worker {exit.rank}: {failure.reason}"
         return 2 if failure.consequence else 0, failure.at, Cause(line, failure.code, failure.consequence)

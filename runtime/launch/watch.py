@@ -1,4 +1,4 @@
-"""A worker's watch: it ends with its parent, and learns of a request to stop whatever its main thread is doing."""
+"""A worker's watch: it ends with its parent, and receives requests to stop regardless of its main thread."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from runtime.launch.place import RENDEZVOUS, Place
 from runtime.launch.verdict import FAILURES, say
 
 STARTED_BY: Final = os.getppid()
-"""As this process began; when its parent dies it has another."""
+"""The parent process at the start; it changes when the parent dies."""
 
 AGENTS_WORKER: Final = "TORCHELASTIC_RUN_ID"
-"""Set by torchrun's agent alone."""
+"""A variable that only torchrun's agent sets."""
 
 PARENT: Final = "GCNSIM_WATCH"
-"""The number of a pipe's read end whose other end the parent alone holds; it closes when the parent dies."""
+"""The number of a pipe's read end; only the parent has the write end, so it closes when the parent dies."""
 
 
 class Watch:
     """SIGTERM (and under torchrun SIGINT) becomes a request to stop; the parent's death ends this process.
 
     Until `ready` is called there is nothing to save, and a request ends the process at once with 128 + the signal's
-    number. After it, `stop` turns True, and the main thread is to finish its iteration and leave. Under torchrun, which
-    waits 30 s before it kills, a worker that has not left `patience_s` after the first request is ended here; our own
-    parent keeps its own time. Requests may come twice for one cause (scheduler and launcher), so more of them change
-    nothing. A thread waits for both, because signal handlers cannot run while the main thread is inside a collective.
+    number. After it, `stop` becomes True, and the main thread finishes its iteration and leaves. torchrun waits 30 s
+    before it kills; a worker under torchrun that has not left `patience_s` after the first request is ended here. The
+    built-in parent uses its own timeout. One cause may send several requests (scheduler and launcher), so further ones
+    change nothing. A thread waits for both, because signal handlers cannot run while the main thread is inside a
+    collective.
     """
 
     def __init__(self, place: Place, *, patience_s: float = 20.0) -> None:
@@ -49,7 +50,7 @@ class Watch:
         return self._stop != 0
 
     def ready(self) -> None:
-        """From now on there is something to save: a request to stop sets `stop` and nothing more."""
+        """From now on there is something to save: a request to stop only sets `stop`."""
         self._ready = True
 
     def __enter__(self) -> Watch:
@@ -95,7 +96,7 @@ class Watch:
                 os._exit(128 + self._stop)
 
     def _forward(self, numbers: bytes) -> None:
-        """Answer signals, among which are also those that are no request (SIGCHLD with a handler of somebody's)."""
+        """Handle signals, some of which are not requests (e.g. SIGCHLD with another handler)."""
         signals = [number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)]
         if not signals or self._stop:
             return
@@ -107,11 +108,11 @@ class Watch:
 
 
 def _noted(signum: int, frame: FrameType | None) -> None:
-    """Nothing: that a handler exists makes the interpreter write the number to the watch's pipe."""
+    """Do nothing; the existence of a handler makes the interpreter write the signal to the watch's pipe."""
 
 
 def _end_with_parent() -> None:
-    """Remove what the parent no longer can, then end this process and all it has started."""
+    """Clean up for the dead parent, then end this process and everything it has started."""
     with contextlib.suppress(OSError):
         for path in (Path(os.environ[RENDEZVOUS]), *Path(os.environ[FAILURES]).glob("*.*")):
             path.unlink(missing_ok=True)
@@ -120,7 +121,8 @@ def _end_with_parent() -> None:
 
 
 def _agent() -> int | None:
-    """What becomes readable when the process that started this worker ends; None where that is not torchrun's agent.
+    """A handle that becomes readable when the process that started this worker ends; None unless that is torchrun's
+    agent.
 
     A shell or a scheduler may end before the workers that it started.
     """
@@ -138,7 +140,7 @@ def _agent() -> int | None:
 
 
 def _end_group() -> NoReturn:
-    """End this process and all it has started."""
+    """End this process and everything it has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(128 + signal.SIGKILL)

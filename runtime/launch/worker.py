@@ -1,8 +1,8 @@
-"""One worker's process, from its place to its exit code: no error is lost, and nothing keeps it from ending.
+"""One worker's process, from its rank to its exit code: no error is lost, and nothing keeps it from ending.
 
-Freed memory of tensors stays with the process, so that the next iteration writes into it again. By default glibc
-returns blocks of many megabytes to the system when they are freed, and takes new ones an instant later. The system
-zeroes each page of these when it is first written, thousands of times in an iteration.
+The process keeps the memory of freed tensors, so that the next iteration writes into it again. By default glibc returns
+blocks of many megabytes to the system when they are freed, and takes new ones an instant later. The system zeroes each
+page of these when it is first written, thousands of times in an iteration.
 
 Required libraries are checked before anything is started: the extra `runtime` may not be installed.
 """
@@ -25,15 +25,14 @@ from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure
 
 _PARTING_S: Final = 5.0
-"""How long leaving the process group may take."""
+"""The most seconds for leaving the process group."""
 
 
 def run_worker(main: Callable[[Place], int]) -> NoReturn:
-    """Run `main` at this worker's place and end the process with its code; 2 after a user's error, 1 after any other.
+    """Run `main` as this worker and end the process with its code; 2 after a user error, 1 after any other.
 
-    The process ends even where threads or libraries hang: nothing is awaited but the process group, after a success,
-    for 5 s. So `atexit` functions are not run. With GCNSIM_DEBUG=1 an error that is not the user's prints where it was
-    raised.
+    The process ends even if threads or libraries hang: after a success it waits only for the process group, for 5 s. So
+    `atexit` functions are not run. With GCNSIM_DEBUG=1 an internal error prints its traceback.
     """
     code = _outcome(main)
     if code == 0:
@@ -69,7 +68,7 @@ def _outcome(main: Callable[[Place], int]) -> int:
 
 
 def _part() -> None:
-    """All peers have finished: a failure now affects no one else."""
+    """Leave after all peers have finished: a failure now affects no one else."""
     with contextlib.suppress(Exception):
         disconnect()
 
@@ -86,14 +85,14 @@ ALLOCATION: Final = (
     "MALLOC_TOP_PAD_",
     "MALLOC_TRIM_THRESHOLD_",
 )
-"""Variables by which a user says how memory is allocated; then nothing is changed."""
+"""Variables with which a user configures memory allocation; if one is set, nothing is changed."""
 
 
 def disable_malloc_trim(environment: Mapping[str, str] = os.environ) -> bool:
-    """Have this process keep the memory that it frees, and take large blocks from its heap (glibc's mallopt(3)).
+    """Make this process keep freed memory and take large blocks from its heap (glibc's mallopt(3)).
 
-    To be called once everything is loaded, since what was freed before has then gone back to the system. Gives False,
-    and changes nothing, where a variable of ALLOCATION is set or there is no glibc.
+    Call it after all imports, so that memory freed before has gone back to the system. Returns False, and changes
+    nothing, if a variable of ALLOCATION is set or there is no glibc.
     """
     if any(name in environment for name in ALLOCATION):
         return False
@@ -107,7 +106,7 @@ _NEEDED: Final = ("torch", "safetensors")
 
 
 def check_libraries() -> None:
-    """Raise ScenarioError when torch or safetensors is not installed. Neither is imported."""
+    """Raise ScenarioError if torch or safetensors is not installed. Neither is imported."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ScenarioError(f"training needs {' and '.join(missing)}; pip install 'gcnsim[runtime]'")

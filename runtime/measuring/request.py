@@ -32,9 +32,9 @@ _TAKEN: Final = (
 HELP_OF: Final[Mapping[str, str]] = {name: HELP[name] for name in _TAKEN} | {
     "method": f"One or more of {', '.join(name for name, method in METHODS.items() if method.alone)}.",
     "threads": f"CPU threads of each part.  [default: {ONE_THREAD}]",
-    "out": "File of what was measured.  [default: the first free one of measured.parquet, measured-2.parquet, ...]",
+    "out": "Output file.  [default: the first free one of measured.parquet, measured-2.parquet, ...]",
     "overwrite": "Replace the file of --out.",
-    "json": "Print what was measured of each part as one JSON object.",
+    "json": "Print the measurements of each part as one JSON object.",
 }
 """The options of training that a measurement takes, each with its help."""
 

@@ -1,4 +1,4 @@
-"""The trained methods: one file or folder for each published system, found by its name. No torch until one works."""
+"""The trained methods: one file or folder per published system, found by name. torch is imported only by workers."""
 
 from runtime.methods.method import Method
 from runtime.methods.registry import METHODS, method_of, method_type

@@ -1,8 +1,8 @@
 """The worker of methods that broadcast whole blocks of rows (`runtime.exchange.blocks`).
 
-A block is one worker's part, or the parts of several workers together, all of which then hold it. P_ij for another
-block j has the crossing entries to j at the places that j's rows have in it. The trace is that of the whole graph: a
-replay knows by itself that blocks travel.
+A block is one worker's part, or the parts of several workers together, all of which then store it. P_ij for another
+block j has the crossing entries to j, at the positions of j's rows in it. The access trace is that of the whole graph;
+a replay adds the broadcasts of blocks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ CHANNEL = "blocks"
 
 
 class BlockWorker(MethodWorker):
-    """See the module."""
+    """The worker of block methods; see the module."""
 
     exchanges = False
 
     def __init__(self, context: Context, policy: Policy | None = None, clip: float = 0.0, copies: int = 1) -> None:
-        """Open the rings. policy: which blocks are sent; None: all. clip: see `BlockPlace`. copies: holders of each
-        block."""
+        """Open the rings. policy: which blocks are sent; None: all. clip: see `BlockPlace`. copies: workers that store
+        each block.
+        """
         super().__init__(context)
         replicas, rank = Replicas(context.world, copies), context.channels.rank
         channel, recorder = context.channels.open(CHANNEL, bulk=True), context.recorder
@@ -55,19 +56,19 @@ class BlockWorker(MethodWorker):
         return self.graph(t), None
 
     def neighbours(self, step: IterationContext, fixed: Tensor | None) -> Boundaries:
-        """Blocks."""
+        """The neighbours of each layer, by blocks."""
         return BlockNeighbours(self.sums, step, fixed)
 
     def state(self) -> dict[str, Tensor]:
-        """The copies kept."""
+        """The stored copies."""
         return self.sums.kept()
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Put the copies back."""
+        """Restore the copies."""
         self.sums.put_back(state)
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """Of blocks."""
+        """Bytes sent, of blocks."""
         return self.sums.bytes_sent()
 
 
@@ -106,7 +107,7 @@ def _columns(boundary: Matrix | None, count: int, first: int, places: IntArray, 
 
 
 def _row_scale(options: Options, degree: IntArray) -> FloatArray | None:
-    """t of every inner row: what its entries are multiplied by beyond what those of its column are; None: all equal."""
+    """t of every inner row: the factor on its entries beyond that of their column; None if all are equal."""
     if options.model != "graphsage":
         return None
     if options.sage_mean == "with-self":

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FullGraph(Method):
-    """See the module; it has no knobs."""
+    """Full-graph training; see the module. It has no knobs."""
 
     name: ClassVar[str] = "full-graph"
     waits: ClassVar[bool] = True
 
     def worker(self, context: Context) -> MethodWorker:
-        """What every method does unless it says otherwise."""
+        """The base worker."""
         from runtime.methods.worker import MethodWorker
 
         return MethodWorker(context)

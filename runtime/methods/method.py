@@ -1,8 +1,8 @@
 """The base class of trained methods: a frozen dataclass whose fields are its knobs.
 
-The method's worker (`worker.py`) runs its iteration and needs torch. A method does not, since the command line asks
-every method for its knobs before anything else starts. `BlockMethod` holds what methods that broadcast whole blocks of
-rows share before training, also without torch.
+The method's worker (`worker.py`) runs its iteration and needs torch. A method does not, because the command line reads
+every method's knobs before anything else starts. `BlockMethod` is the base of methods that broadcast whole blocks of
+rows, also without torch.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Base of all methods. name: as it is typed; its fields, in order, are its knobs.
+    """Base of all methods. name: as typed; its fields, in order, are its knobs.
 
-    waits: whether waits may stand for what its workers compute (`runtime.accelerator`). one_server: whether its workers
-    share a graph in the memory of one server. alone: whether a part can be measured by itself (`runtime.measure`).
+    waits: whether waits may replace the workers' computation (`runtime.accelerator`). one_server: whether its workers
+    share a graph in the memory of one server. alone: whether a part can be measured alone (`runtime.measure`).
     """
 
     name: ClassVar[str]
@@ -36,14 +36,14 @@ class Method(ABC):
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
-        """What can be set, in the order of the fields."""
+        """Its knobs, in the order of the fields."""
         return tuple(knob for field in fields(cls) if (knob := knob_of(field)) is not None)
 
     @classmethod
     def settled(cls, values: Mapping[str, Any]) -> dict[str, Held]:
         """All knobs by name: those in `values`, as typed on the command line, the others at their defaults.
 
-        Raises ScenarioError for a knob that the method lacks, and for a value out of range.
+        Raises ScenarioError for an unknown knob, and for a value out of range.
         """
         have = {knob.name: knob for knob in cls.knobs()}
         for name in values:
@@ -54,7 +54,7 @@ class Method(ABC):
 
     @property
     def copies(self) -> int:
-        """Workers that hold and train the same rows."""
+        """Workers that store and train the same rows."""
         return 1
 
     @property
@@ -64,19 +64,19 @@ class Method(ABC):
 
     @property
     def asks_once(self) -> bool:
-        """Whether workers exchange, before the first iteration, which rows they will ever need."""
+        """Whether the requested rows are fixed, so that workers exchange ids once before the first iteration."""
         return False
 
     def refuse(self, options: Options) -> None:  # noqa: B027 - most methods refuse nothing
-        """Raise ScenarioError for options of the run that make no sense with these knobs."""
+        """Raise ScenarioError for options of the run that are incompatible with these knobs."""
 
     @abstractmethod
     def worker(self, context: Context) -> MethodWorker:
-        """What one worker does in this method's iterations."""
+        """The worker that runs this method's iterations."""
 
 
 def _value(knob: Knob, values: Mapping[str, Any]) -> Any:
-    """Of one knob: as asked for and allowed, else its default."""
+    """The value of one knob: the given one if it is allowed, otherwise its default."""
     if knob.name not in values:
         return knob.standard
     value = values[knob.name]
@@ -98,7 +98,9 @@ class BlockMethod(Method):
     alone: ClassVar[bool] = False
 
     def refuse(self, options: Options) -> None:
-        """Attention and pooling, which no block has by itself; masks of receivers, through which no sum goes back."""
+        """Refuse attention and pooling, which need more than one block, and dropout at the receiver, which has no
+        gradient.
+        """
         if options.gathers:
             name = "--sage-aggregator: pool" if options.pools else f"--model: {options.model}"
             allowed = "mean" if options.pools else "gcn, graphsage"

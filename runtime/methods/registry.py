@@ -1,4 +1,4 @@
-"""The methods that can be trained, by the names that a user types: one line each."""
+"""The methods that can be trained, by the names that a user types; one line each."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def method_type(name: str) -> type[Method]:
 
 
 def method_of(name: str, knobs: Mapping[str, Any]) -> Method:
-    """The method called `name` with its knobs as `Method.settled` gave them. Raises ScenarioError."""
+    """The method called `name` with knobs from `Method.settled`. Raises ScenarioError."""
     return method_type(name)(**knobs)

@@ -1,6 +1,6 @@
-"""What one worker does in an iteration of a method: which graph it trains, and how old the rows of others are.
+"""One worker's iteration in a method: the graph it trains, and the age of other workers' rows.
 
-The base class trains the whole graph with rows that are `tau` iterations old; the methods say what differs.
+The base class trains the whole graph with rows that are `tau` iterations old; methods override the differences.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from runtime.record import Recorder
 
 @dataclass(frozen=True)
 class Context:
-    """What a method works with. whole: the graph of `share` with all its entries. features: of the inner nodes of
-    `held`, [I, d_0]. weights: what entries weigh, as of `GraphBuilder`. dataset, partitioning: of the whole graph.
+    """The environment of a method. whole: the graph of `share` with all its entries. features: of the inner nodes of
+    `held`, [I, d_0]. weights: of entries, as in `GraphBuilder`. dataset, partitioning: of the whole graph.
     """
 
     options: Options
@@ -51,12 +51,12 @@ class Context:
     dtype: torch.dtype
     device: torch.device
     held: Share
-    """What this worker trains: `share`, or a block of rows that other workers hold too."""
+    """The rows that this worker trains: `share`, or a block of rows that other workers store too."""
     weights: str
     dataset: Dataset
     partitioning: Partitioning
     exchange: Callable[..., Exchange] = Exchange
-    """Makes the exchange of rows and gradients; arguments as of `Exchange`."""
+    """Create the exchange of rows and gradients; arguments as in `Exchange`."""
 
     @property
     def world(self) -> int:
@@ -65,7 +65,7 @@ class Context:
 
 
 def completed(graph: SampledGraph) -> Future[SampledGraph]:
-    """A graph that needs no waiting."""
+    """The wrapper of a graph that is ready."""
     done: Future[SampledGraph] = Future()
     done.set_result(graph)
     return done
@@ -74,14 +74,14 @@ def completed(graph: SampledGraph) -> Future[SampledGraph]:
 class MethodWorker:
     """Base of all methods' workers: the whole graph, rows of iteration t - tau.
 
-    caches: whether layer-0 rows of boundary nodes are kept. exchanges: whether boundary rows travel.
+    caches: whether layer-0 rows of boundary nodes are cached. exchanges: whether boundary rows are sent.
     """
 
     caches = False
     exchanges = True
 
     def __init__(self, context: Context, tau: int = 0, cold_start: str = "zeros", smooth: Smooth | None = None) -> None:
-        """Open the exchange; a single worker needs none. cold_start: rows that the first tau iterations read."""
+        """Open the exchange; a single worker needs none. cold_start: the rows that the first tau iterations read."""
         self.context = context
         self.tau = tau
         self._cold_start = cold_start
@@ -99,19 +99,19 @@ class MethodWorker:
             )
 
     def start(self) -> None:
-        """What happens once before iteration 0; every rank calls it at the same time."""
+        """The work before iteration 0; every rank calls it at the same time."""
         if self.exchange is not None and self.tau and self._cold_start == "features":
             boundary = np.arange(self.context.share.part.boundary_nodes)
             channel = self.context.channels.open("ids")
             self.exchange.features = fetch_rows(channel, self.context.share, self.context.features, boundary)
 
     def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
-        """The graph that iteration t trains, and its boundary (None: a single worker)."""
+        """The graph that iteration t trains, and its boundary (None for a single worker)."""
         graph = self.graph(t)
         return graph, None if self.exchange is None else BoundaryView(self.exchange, graph, self.upcoming(t))
 
     def neighbours(self, step: IterationContext, fixed: Tensor | None) -> Boundaries:
-        """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once."""
+        """The neighbours of each layer in one step. fixed: layer 0's sum if it was computed once."""
         return StepBoundaries(step, fixed)
 
     def graph(self, t: Iteration) -> SampledGraph:
@@ -119,7 +119,7 @@ class MethodWorker:
         return self.context.whole
 
     def graphs(self, count: int) -> Iterator[SampledGraph]:
-        """The first `count` graphs at once, in the place of `start`, where no iteration computes anything."""
+        """The first `count` graphs at once, instead of `start`, if no iteration computes anything."""
         return (self.graph(t) for t in range(count))
 
     def upcoming(self, t: Iteration) -> Future[SampledGraph]:
@@ -134,30 +134,30 @@ class MethodWorker:
         """Whether the next iterations refresh the sampling probabilities; of methods that have a `period`."""
 
     def measured(self, t: Iteration, norms: Tensor) -> None:
-        """Take the norms s_j of the inner nodes, float32[I], that iteration t measured."""
+        """Receive the norms s_j of the inner nodes, float32[I], that iteration t measured."""
 
     def norms(self) -> tuple[Iteration, Float32Array] | None:
-        """The norms measured last, of the inner nodes, and in which iteration."""
+        """The norms of the inner nodes measured last, and their iteration."""
         return None
 
     def inclusion(self) -> Float32Array:
-        """The chance that a graph needs a boundary node, float32[B]: the mean over the graphs so far."""
+        """The inclusion probability of each boundary node, float32[B]: the mean over the graphs so far."""
         return np.ones(self.context.share.part.boundary_nodes, np.float32)
 
     def sampler(self) -> str:
-        """How an access trace names the sampling rule."""
+        """The name of the sampling rule in an access trace."""
         return "full"
 
     def rate(self) -> float:
-        """The sampling rate as an access trace names it."""
+        """The sampling rate in an access trace."""
         return 1.0
 
     def floored(self) -> int:
-        """Edge probabilities raised to the sampler's least value, in the last recomputation."""
+        """The edge probabilities raised to the sampler's least value, in the last recomputation."""
         return 0
 
     def state(self) -> dict[str, Tensor]:
-        """What iterations to come need, by name: rows and gradients in flight."""
+        """The data that later iterations need, by name: rows and gradients in transit."""
         if self.exchange is None:
             return {}
         return {
@@ -166,7 +166,7 @@ class MethodWorker:
         }
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Go on after `done` iterations from what `state` gave; called instead of nothing else than after `start`."""
+        """Continue after `done` iterations from the result of `state`; called after `start`."""
         for name, rows in state.items():
             word, _, rest = name.partition(".")
             if self.exchange is None or word.upper() not in Direction.__members__:
@@ -177,11 +177,11 @@ class MethodWorker:
             self.exchange.put_back(direction, layer, iteration, self.known(graph), rows)
 
     def known(self, graph: int) -> SampledGraph:
-        """The graph number `graph`, drawn before."""
+        """The graph number `graph`, sampled before."""
         return self.graph(graph)
 
     def drain(self) -> None:
-        """Wait for everything under way; raises the first error of any thread."""
+        """Wait for all active work; raises the first error of any thread."""
         if self.exchange is not None:
             self.exchange.drain()
 

@@ -38,14 +38,14 @@ MESSAGE: Final = 1 << 22
 """Bytes of the messages that fill the links."""
 
 _FILLS: Final = 4.0
-"""Windows of the micro-benchmarks' budget for which the links are filled."""
+"""The measurement windows during which the links are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
     """All workers, `each` of them on every one of `count` servers.
 
-    channel: among all, patient. facts: of each server.
+    channel: of all workers, with a long timeout. facts: of each server.
     """
 
     place: Place
@@ -57,10 +57,10 @@ class Servers:
 
 
 def meet(place: Place, device: str) -> Servers:
-    """All workers learn of each other, the process group being joined.
+    """Exchange facts between all workers in the joined process group.
 
-    Raises ScenarioError where a server has fewer GPUs than workers, servers have unequal numbers of workers, ranks are
-    not server by server, or versions differ: no simulation is of such a cluster.
+    Raises ScenarioError if a server has fewer GPUs than workers, servers have unequal numbers of workers, ranks are not
+    ordered by server, or versions differ: the simulator supports no such cluster.
     """
     channel = _channel("survey", list(range(place.world)), place)
     cuda = device == "cuda"
@@ -90,7 +90,7 @@ def meet(place: Place, device: str) -> Servers:
 
 
 def versions_here(cuda: bool) -> dict[str, str]:
-    """What must be the same on all servers."""
+    """The versions that must be the same on all servers."""
     return versions() | ({"cuda": str(torch.version.cuda)} if cuda else {})
 
 

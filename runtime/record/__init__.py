@@ -1,4 +1,4 @@
-"""What a training run leaves and says: spans, their summary, the run folder, the live line, the final table."""
+"""The output of a training run: spans, their summary, the run folder, the progress line, the final table."""
 
 from runtime.record.machine import hardware, peak_memory, versions
 from runtime.record.progress import Progress

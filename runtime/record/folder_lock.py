@@ -1,4 +1,4 @@
-"""One run at a time in a folder: its writer holds a lock on it, which ends with the process.
+"""One run at a time per folder: its writer holds a lock, which ends with the process.
 
 Results without a chosen name get a free one, so that measurements are never overwritten.
 """
@@ -22,9 +22,9 @@ def free_path(path: Path, taken: Callable[[Path], bool]) -> Path:
 
 
 def lock_folder(folder: str | Path) -> int | None:
-    """Lock `folder`, which is made, until the number returned is closed or this process ends.
+    """Lock `folder` (created if needed) until the returned handle is closed or this process ends.
 
-    None where folders cannot be locked. Raises FileError that says who holds it.
+    None if folders cannot be locked. Raises FileError that names the process holding it.
     """
     path = Path(folder)
     try:
@@ -45,7 +45,7 @@ def lock_folder(folder: str | Path) -> int | None:
 
 
 def _holder(inode: int) -> str:
-    """The process that has locked the file of this number, by Linux's list of locks."""
+    """The process that locked the file with this inode, from Linux's list of locks."""
     try:
         with open("/proc/locks", encoding="ascii") as file:
             rows = [line.split() for line in file]

@@ -1,4 +1,4 @@
-"""What a run ran on: this machine, the versions, and the memory this process took at most."""
+"""The environment of a run: the machine, the versions, and the peak memory of this process."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hardware(cuda: bool = False) -> MachineFacts:
 
 
 def peak_memory(cuda: bool = False) -> PeakMemory:
-    """Most bytes this process held so far."""
+    """The most bytes of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Kernels report it in KiB; macOS in bytes.
     host = peak if sys.platform == "darwin" else 1024 * peak

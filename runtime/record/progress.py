@@ -1,4 +1,4 @@
-"""What a run says on standard error while it runs: one live line for people, or a JSON object per iteration."""
+"""The progress of a run on standard error: one live line, or a JSON object per iteration."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REDRAW_S: Final = 0.1
 """The line is redrawn at most ten times a second."""
 
 _MEMORY: Final = 0.9
-"""Weight of what came before in the running mean of an iteration's seconds, about the last ten iterations."""
+"""The weight of the past in the running mean of an iteration's seconds, about the last ten iterations."""
 
 
 class Progress:
     """The progress of the iterations first..iterations - 1, printed by one worker.
 
-    The line shows only where `stream` (standard error) is a terminal and `quiet` is not set. With `json_log` each
-    iteration is one JSON object on a line instead, with the keys of `iterations.csv`. A reader that goes away ends the
-    telling, not the run.
+    The line appears only if `stream` (standard error) is a terminal and `quiet` is not set. With `json_log` each
+    iteration is one JSON object on a line instead, with the keys of `iterations.csv`. If the reader closes the stream,
+    the output stops, not the run.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Progress:
         self._mean_s: float | None = None
         self._accuracy: float | None = None
         if self._line is not None:
-            # What draws the line is imported before the first iteration, not in it.
+            # Import the line's library before the first iteration, not in it.
             self._line.show(f"iteration {first}/{iterations}")
 
     def show(self, row: IterationRow) -> None:
-        """Tell of one finished iteration."""
+        """Report a finished iteration."""
         if self._json:
             self._say(_object(row) + "\n")
         if self._line is None or not self._line.watched:
@@ -92,7 +92,7 @@ class Progress:
 
 
 def _object(row: IterationRow) -> str:
-    """`row` as JSON; a loss that is not a number any more is null, which JSON can say."""
+    """`row` as JSON; a loss that is not finite is null, which JSON can represent."""
     values = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(row).items()

@@ -1,9 +1,9 @@
-"""Records what one worker does and when: a span per op, from any of its threads, at the price of one appended tuple.
+"""Record what one worker does and when: a span per op, from any of its threads, at the cost of appending a tuple.
 
-Host work is marked with the host's monotonic clock. Work on a CUDA stream is marked with events, which the GPU stamps
-as it reaches them. They become host time by an anchor, an event on a stream of its own that is always idle. The GPU
-therefore stamps it while the host looks at its clock. A new anchor each iteration keeps the two clocks from drifting
-apart. It also keeps elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
+Host work is timed with the host's monotonic clock. Work on a CUDA stream is timed with events, which the GPU stamps as
+it reaches them. An anchor converts them to host time: an event on a separate stream that is always idle. The GPU
+therefore stamps it while the host reads its clock. A new anchor each iteration prevents drift between the two clocks.
+It also keeps elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
 
 The workers' timelines are merged into one, and converted to plain arrays that any process group can carry.
 """
@@ -26,11 +26,11 @@ MAIN_STREAM = "compute"
 PS_PER_NS = 1000
 
 _CHUNK = 16384
-"""Spans held as tuples (about 300 bytes each) before they become columns (57 bytes)."""
+"""Spans stored as tuples (about 300 bytes each) before they become columns (57 bytes)."""
 
 
 class Stamp(Protocol):
-    """What the recorder needs of a `torch.cuda.Event`."""
+    """The methods of a `torch.cuda.Event` that the recorder uses."""
 
     def query(self) -> bool:
         """Whether the GPU has reached it."""
@@ -57,10 +57,11 @@ _DTYPES = {
 
 
 class Recorder:
-    """The spans of one worker; threads may add at once, one thread ends the iterations.
+    """The spans of one worker; several threads may add spans, one thread ends the iterations.
 
     enabled: False records nothing. cuda: whether `mark_compute` marks the current CUDA stream. now: the clock of host
-    work, in ns; spans of one op begin and end in one thread, so a clock of processor time gives what an op computed.
+    work, in ns; spans of one op begin and end in one thread, so a clock of processor time gives the computing time of
+    an op.
     """
 
     def __init__(
@@ -70,7 +71,8 @@ class Recorder:
         self._now = now
         self.enabled = enabled
         self._clock = _CudaClock() if cuda and enabled else None
-        # Only ever appended to at the end and cut off at the front, each in one step of the interpreter: no lock.
+        # Items are only appended at the end and removed from the front, each in one atomic step of the interpreter: no
+        # lock.
         self._rows: list[_Row] = []
         self._pending: list[tuple[_Row, Anchor]] = []
         self._chunks: list[dict[str, AnyArray]] = []
@@ -86,7 +88,7 @@ class Recorder:
         return self._now()
 
     def mark_compute(self) -> Mark:
-        """Now in the compute queue of this thread: when the GPU gets here, or the host where there is no GPU."""
+        """Now in the compute queue of this thread: when the GPU gets here, or the host without a GPU."""
         return self._now() if self._clock is None else self._clock.mark()
 
     def add(
@@ -102,7 +104,7 @@ class Recorder:
         peer: Rank = -1,
         nbytes: float = 0.0,
     ) -> None:
-        """Record one op of `stream` from `start` to `end`; nbytes: what it carried, 0 for work on a device."""
+        """Record one op of `stream` from `start` to `end`; nbytes: its bytes, 0 for work on a device."""
         if not self.enabled:
             return
         row = (kind, stream, iteration, layer, direction, peer, start, end, nbytes)
@@ -115,7 +117,7 @@ class Recorder:
             self._pending.append((row, self._clock.anchor))
 
     def end_iteration(self) -> float:
-        """Turn finished CUDA events into instants; return the seconds the main stream waited since the last call."""
+        """Convert finished CUDA events to instants; return the seconds the main stream waited since the last call."""
         if self._clock is not None:
             self._resolve(wait=False)
             self._clock.renew()
@@ -127,9 +129,8 @@ class Recorder:
     def timeline(self, origin_ns: int, offset_ns: int = 0) -> Timeline:
         """All spans so far, ordered by (start, stream, order of adding), in picoseconds since `origin_ns`.
 
-        origin_ns: start of the run on the clock that all workers are brought to; offset_ns: that clock minus this
-        host's. What lies before the origin is cut off there. Streams are numbered by their first start. Waits for
-        unfinished CUDA work.
+        origin_ns: start of the run on the common clock of all workers; offset_ns: that clock minus this host's. Spans
+        are clipped at the origin. Streams are numbered by their first start. Waits for unfinished CUDA work.
         """
         self._resolve(wait=True)
         self._compact()
@@ -193,19 +194,19 @@ class Anchor:
         self._host_ns = host_ns
 
     def host_ns(self, mark: Mark) -> int:
-        """The host's nanoseconds when `mark` was reached; an event must lie behind this anchor."""
+        """The host's nanoseconds when `mark` was reached; an event must be later than this anchor."""
         if isinstance(mark, int):
             return mark
         return self._host_ns + round(1e6 * self._event.elapsed_time(mark))
 
 
 class _CudaClock:
-    """Events on the current device, and the anchor that ties those marked now to the host's clock."""
+    """Events on the current device, and the anchor that links new ones to the host's clock."""
 
     def __init__(self) -> None:
         import torch
 
-        # Half of torch.cuda has no types.
+        # Half of torch.cuda is untyped.
         self._cuda: Any = torch.cuda
         self._idle = self._cuda.Stream()
         self.anchor = self._anchored()
@@ -217,7 +218,7 @@ class _CudaClock:
         return stamp
 
     def renew(self) -> None:
-        """Tie the two clocks together afresh."""
+        """Create a new anchor between the two clocks."""
         self.anchor = self._anchored()
 
     def finish(self) -> None:
@@ -255,7 +256,7 @@ NAMES = "streams"
 def merge(timelines: Sequence[Timeline]) -> Timeline:
     """All spans of `timelines` in one, ordered by (start, worker, stream, order in its own timeline).
 
-    Streams of one name become one; they are numbered by their earliest start, then by name.
+    Streams of one name are merged; they are numbered by their earliest start, then by name.
     """
     names = sorted({name for timeline in timelines for name in timeline.streams})
     columns = {
@@ -287,7 +288,7 @@ def to_arrays(timeline: Timeline) -> dict[str, AnyArray]:
 
 
 def from_arrays(arrays: Mapping[str, AnyArray]) -> Timeline:
-    """The timeline that `to_arrays` took apart. Raises ValueError when an array is missing, or of another type or size.
+    """Restore the timeline from `to_arrays`. Raises ValueError if an array is missing, or of another type or size.
 
     The arrays are viewed, not copied.
     """

@@ -1,9 +1,9 @@
-"""The folder a run leaves: `run.json`, `iterations.csv`, `timeline.parquet`, `norms-<iteration>.bin` (docs/files.md).
+"""The folder of a run: `run.json`, `iterations.csv`, `timeline.parquet`, `norms-<iteration>.bin` (docs/files.md).
 
-Each file is replaced as a whole, so that a folder is readable at any moment of a run. A run that replaces an earlier
-one does so file by file; what `run.json` does not name is none of the run's.
+Each file is replaced atomically, so that a folder is readable at any moment of a run. A run that replaces an earlier
+one does so file by file; files that `run.json` does not name do not belong to the run.
 
-What one iteration gave is the same for the live line, the log of losses and `iterations.csv`.
+The progress line, the log of losses and `iterations.csv` show the same values of an iteration.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from runtime.record.summary import Summary
 
 @dataclass(frozen=True, slots=True)
 class IterationRow:
-    """One iteration. seconds: it lasted. loss: global, before its step; None where workers only wait.
+    """One iteration. seconds: its length. loss: global, before its step; None if workers only wait.
 
-    bytes_sent: by all workers.
-    Accuracies are shares of one, None when not evaluated. hit_rate: of the feature cache, None without one.
-    wait_s: the main stream of the worker that writes this was blocked, None when nothing is recorded.
+    bytes_sent: by all workers. Accuracies are shares of one, None if not evaluated. hit_rate: of the feature cache,
+    None without one. wait_s: waiting of the recording worker's main stream, None without a record.
     """
 
     iteration: Iteration
@@ -53,11 +52,11 @@ COLUMNS: Final = tuple(field.name for field in fields(IterationRow))
 _MAY_BE_EMPTY: Final = ("loss", "train_accuracy", "val_accuracy", "hit_rate", "wait_s")
 _LOSSES: Final = ("iteration", "loss")
 _ITERATION: Final = re.compile("[0-9]{1,18}")
-"""A number of more digits is none, and takes long to read."""
+"""The most digits of an iteration number."""
 
 
 def write_iterations(path: str | Path, rows: Iterable[IterationRow]) -> None:
-    """Write `rows` as CSV, numbers exactly; what is None stays empty. Raises FileError when it cannot be written."""
+    """Write `rows` as CSV with exact numbers; None is empty. Raises FileError if it cannot be written."""
     with atomic_write(path, text=True) as file:
         file.write(_line(COLUMNS))
         for row in rows:
@@ -65,9 +64,9 @@ def write_iterations(path: str | Path, rows: Iterable[IterationRow]) -> None:
 
 
 def read_iterations(path: str | Path) -> tuple[IterationRow, ...]:
-    """The rows of a file that `write_iterations` wrote.
+    """Read the rows of a file from `write_iterations`.
 
-    Raises FileError, with the line, when it is missing or damaged, or its iterations do not follow each other.
+    Raises FileError, with the line, if it is missing or damaged, or if its iterations are not consecutive.
     """
     rows: list[IterationRow] = []
     for number, texts in _lines(path, COLUMNS):
@@ -90,10 +89,10 @@ def read_iterations(path: str | Path) -> tuple[IterationRow, ...]:
 
 
 class LossLog:
-    """A CSV `iteration,loss` that grows by a line per iteration and survives the end of the process.
+    """A CSV `iteration,loss` that grows by a line per iteration and survives a crash.
 
-    resume_from: the first iteration that will be logged. Of an earlier run's log what lies before it is kept, the rest
-    is dropped; 0 starts anew. Raises FileError when the file cannot be read as such a log, or not be written.
+    resume_from: the first iteration to log. Earlier lines of an existing log are kept, the rest is dropped; 0 starts a
+    new one. Raises FileError if the file cannot be read as such a log, or not written.
     """
 
     def __init__(self, path: str | Path, resume_from: Iteration = 0) -> None:
@@ -109,10 +108,10 @@ class LossLog:
             raise FileError(f"{path}: cannot be written: {error.strerror}") from None
 
     def add(self, iteration: Iteration, loss: float) -> None:
-        """Log the global loss of one iteration, every digit of it."""
+        """Log the exact global loss of one iteration."""
         line = _line((iteration, float(loss))).encode()
         try:
-            # Without a buffer: what a full disk does not take would be tried again, and fail again, at the end.
+            # Unbuffered: data that a full disk refuses would be retried, and fail again, at the end.
             while line:
                 line = line[self._file.write(line) :]
         except OSError as error:
@@ -142,7 +141,7 @@ def _line(values: Iterable[object]) -> str:
 def _lines(path: str | Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """The line number and cells of each row below `header`.
 
-    A last line without its end, from a process that was killed, is left out.
+    An incomplete last line, from a killed process, is left out.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -259,9 +258,9 @@ def norms_name(iteration: Iteration) -> str:
 
 
 class RunFolder:
-    """A folder to write a run into; made if need be.
+    """A folder for the files of a run; created if needed.
 
-    Raises FileError when it cannot be made, or holds something else than a run.
+    Raises FileError if it cannot be created, or contains something other than a run.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -290,7 +289,7 @@ class RunFolder:
         write_iterations(self.path / ITERATIONS, rows)
 
     def earlier_iterations(self, before: Iteration) -> tuple[IterationRow, ...]:
-        """The rows below iteration `before` that an interrupted run left; none without its file. Raises FileError."""
+        """The rows below iteration `before` from an interrupted run; empty without its file. Raises FileError."""
         if not (self.path / ITERATIONS).exists():
             return ()
         return tuple(row for row in read_iterations(self.path / ITERATIONS) if row.iteration < before)
@@ -305,13 +304,13 @@ class RunFolder:
 
 
 def holds_run(path: Path) -> bool:
-    """Whether there is a folder with a run at `path`. Raises FileError unless it could become one."""
+    """Whether there is a folder with a run at `path`. Raises FileError if it could not become one."""
     refuse_foreign(path)
     return (path / RUN).exists()
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise FileError unless `path` can be made, or is an empty folder, or that of a run."""
+    """Raise FileError unless `path` can be created, or is an empty folder, or contains a run."""
     try:
         held = any(path.iterdir())
     except FileNotFoundError:
@@ -345,7 +344,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether `path` is the `run.json` of any version of ours."""
+    """Whether `path` is a `run.json` of any version of gcnsim."""
     try:
         found = parse_json(read_text(path), path)
     except FileError:
@@ -354,7 +353,7 @@ def _is_run(path: Path) -> bool:
 
 
 def _uneven(document: dict[str, Any]) -> str | None:
-    """The first list of a `run.json` that has not one entry for each worker."""
+    """The first list of a `run.json` whose length differs from the number of workers."""
     workers = document["workers"]
     lists = {name: document[name] for name in ("inner", "boundary", "peak_memory")}
     for kind, table in document["bytes"].items():

@@ -1,8 +1,8 @@
-"""Where a run's time went, per worker and for the slowest one, as means over the iterations after the warm-up.
+"""The parts of a run's time, per worker and for the slowest one, as means over the iterations after the warm-up.
 
-All workers' iterations last the same, because the all-reduce ends them together. The slowest worker is the one the
-others wait for: it has most to do itself, compute plus the sampling that its main stream waits for or does. What a
-number covers is the union of its spans, so nothing that runs twice at once counts twice.
+All workers' iterations have the same length, because the all-reduce ends them together. The slowest worker is the one
+the others wait for: the one with most work, i.e. compute plus exposed sampling. Each part is the union of its spans, so
+concurrent spans do not count twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gcnsim.units import format_bytes, format_fraction, format_seconds
 from runtime.record.recorder import MAIN_STREAM
 
 RECEIVING = "rx"
-"""The last part of a stream's name begins so where it receives (`f.rx2`): the far end of a wire span of `f.tx`."""
+"""The prefix of the last part of a receiving stream's name (`f.rx2`): the far end of a message of `f.tx`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ def summarise(
     first: Iteration = 0,
     waits_labelled: bool = False,
 ) -> Summary:
-    """The summary of the iterations that `timeline` (all workers') holds.
+    """The summary of the iterations in `timeline` (of all workers).
 
-    iteration_s[i]: seconds iteration first + i lasted; first is not 0 in a resumed run. Of these the first `warmup` are
-    left out, but at least one is measured. waits_labelled: the main stream's spans say what it waits for, so that no
-    wait is for a sampler that happens to be at work. Raises ValueError without iterations.
+    iteration_s[i]: the length of iteration first + i in seconds; first is not 0 in a resumed run. The first `warmup` of
+    these are left out, but at least one is measured. waits_labelled: the main stream's spans name what it waits for, so
+    a wait is never attributed to an active sampler. Raises ValueError without iterations.
     """
     seconds = np.asarray(iteration_s, dtype=np.float64)
     if not seconds.size:
@@ -91,7 +91,7 @@ def summarise(
 
 
 class _Window:
-    """The spans of the measured iterations, and what their masks cover."""
+    """The spans of the measured iterations, and the instants of their masks."""
 
     def __init__(self, timeline: Timeline, measured: BoolArray) -> None:
         self.timeline = timeline
@@ -113,21 +113,21 @@ class _Window:
         return self.measured & self.spans.phase(phase)
 
     def of(self, rank: Rank, mask: BoolArray) -> Intervals:
-        """When one of the worker's spans in `mask` was under way."""
+        """The instants at which one of the worker's spans in `mask` was active."""
         return self.spans.covers(mask & self.spans.of(rank))
 
     def transfers(self, rank: Rank) -> Intervals:
-        """When one of the worker's transfers, sent or received, was under way."""
+        """The instants at which one of the worker's transfers, sent or received, was active."""
         handled = self.of(rank, self.phase(Phase.TRANSFER) & ~self.wire)
         near = self.sent & self.spans.near(rank)
         return handled.union(Intervals.of(self.timeline.start_ps[near], self.landed[near]))
 
 
 def _landed(timeline: Timeline, sent: IntArray, received: IntArray) -> IntArray:
-    """Per span its end; for a sent wire the end at its receiver, if that is later, int64[spans].
+    """The end of each span; for a sent message the end at its receiver, if that is later, int64[spans].
 
-    The two ends of a message have the same iteration, layer, direction and pair of workers; several such messages pair
-    up in order.
+    The two ends of a message have the same iteration, layer, direction and pair of workers; several such messages are
+    matched in order.
     """
     landed: IntArray = timeline.end_ps.copy()
     facts = (timeline.iteration, timeline.layer, timeline.direction)
@@ -135,7 +135,7 @@ def _landed(timeline: Timeline, sent: IntArray, received: IntArray) -> IntArray:
     for key, end in zip(_keys(timeline.peer, timeline.worker, *facts, at=received), landed[received], strict=True):
         ends.setdefault(key, []).append(end)
     for i, key in zip(sent, _keys(timeline.worker, timeline.peer, *facts, at=sent), strict=True):
-        # The k-th sent is the k-th received; ends of one key are few.
+        # The k-th sent is the k-th received; each key has few messages.
         if ends.get(key):
             landed[i] = max(landed[i], ends[key].pop(0))
     return landed
@@ -188,7 +188,7 @@ def breakdown(final: Mapping[str, Any]) -> str:
 
     final: method, workers, iterations, test_accuracy, val_accuracy, final_loss, iteration_s, compute_s, wait_s,
     transfer_s, sampling_s, bytes_sent (by all workers in the whole run), cache_hit_rate, seconds; reduce_s,
-    optimizer_s, evaluation_s if known. What is None shows as `-`.
+    optimizer_s, evaluation_s if known. None is shown as `-`.
     """
     workers = final["workers"]
     head = f"{final['method']}: {final['iterations']:,} iterations on {workers} worker{'s' if workers != 1 else ''}"

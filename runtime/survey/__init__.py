@@ -1,8 +1,8 @@
-"""A survey of a cluster: what it takes to predict it and to judge the predictions, in one folder.
+"""A survey of a cluster: all measurements for predicting it and for validating the predictions, in one folder.
 
-A rule, written before anything runs, says which runs are trained and which of them a calibration may see. Worker 0
-decides what is next, by the rule and the time that is left, and alone writes; nothing here predicts anything. Modules
-that import torch are imported by the workers alone.
+A rule, written before anything runs, states which runs are trained and which of them a calibration may use. Worker 0
+decides the next run, by the rule and the remaining time, and is the only one that writes; nothing here makes
+predictions. Only workers import modules that need torch.
 """
 
 from runtime.survey.rule import ONE_WORKER, RULE, GeneratedGraph, SurveyRequest, read_rule

@@ -1,4 +1,4 @@
-"""The door of `python -m runtime.survey`."""
+"""The entry point of `python -m runtime.survey`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The folder of a survey: what is in it, what is done, and how it is handed back. Worker 0 alone uses it.
+"""The folder of a survey: its contents, its progress, and its final file. Only worker 0 uses it.
 
-A run is trained below `unfinished/` and moved into `runs/` as a whole, so whatever ends a survey leaves no half run
-there. `survey.json` says what was surveyed; a survey that goes on in the folder must be of the same rule and cluster.
+A run is trained in `unfinished/` and moved to `runs/` as a whole, so an interrupted survey leaves no incomplete run
+there. `survey.json` describes the survey; a resumed one must have the same rule and cluster.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _row(number: int, server: Mapping[str, Any]) -> str:
 
 
 def _between(cluster: Mapping[str, Any] | None) -> str:
-    """What the network carried, in a paragraph of its own; nothing on a single server."""
+    """The measured network rates in a paragraph; empty on a single server."""
     if cluster is None:
         return ""
     return (
@@ -198,16 +198,17 @@ class SurveyState:
 
 
 class SurveyFolder:
-    """A survey's folder, new or of a survey to go on with.
+    """A survey's folder, new or to be resumed.
 
-    took: seconds of each finished run, by name. failed: what kind of error ended each that failed, by name. cluster:
-    None until measured, and on a single server.
+    took: seconds of each finished run, by name. failed: the kind of error of each failed run, by name. cluster: None
+    until measured, and on a single server.
     """
 
     def __init__(self, request: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
-        """Make it or read it. surveyed: servers, versions and all else that must stay the same, plain JSON values.
+        """Create or read it. surveyed: servers, versions and everything else that must stay the same, plain JSON
+        values.
 
-        Raises FileError for a folder that cannot be used, ScenarioError for one of another rule or cluster.
+        Raises FileError for an unusable folder, ScenarioError for another rule or cluster.
         """
         self.path, self._asked, self._surveyed = request.out, request, dict(surveyed)
         self.took: dict[str, float] = {}
@@ -227,20 +228,20 @@ class SurveyFolder:
 
     @property
     def has_microbench(self) -> bool:
-        """Whether the measurements are there."""
+        """Whether the measurements exist."""
         return (self.path / MICROBENCH).is_file()
 
     def measured(self, cluster: Cluster | None) -> None:
-        """Keep what was measured between the servers; before the micro-benchmarks are written."""
+        """Store the measurements between servers, before the micro-benchmarks are written."""
         self.cluster = cluster
         self._write(finished=False)
 
     def begin(self, run: PlannedRun) -> None:
-        """Make room for a run."""
+        """Prepare the folder for a run."""
         (self.path / UNFINISHED / run.name).mkdir(parents=True, exist_ok=True)
 
     def admit(self, run: PlannedRun, seconds: float) -> None:
-        """Take a finished run in, with the cluster it ran on beside it."""
+        """Move a finished run to its place, with its cluster."""
         folder = self.path / UNFINISHED / run.name
         if self.cluster is not None:
             write_cluster(folder / CLUSTER, self.cluster)
@@ -249,11 +250,11 @@ class SurveyFolder:
         self._write(finished=False)
 
     def dropped(self) -> list[str]:
-        """Runs of the rule that are not there."""
+        """The missing runs of the rule."""
         return [run.name for run in self._asked.rule.planned() if run.name not in self.took]
 
     def close(self, seconds: float) -> float:
-        """Write what the folder is handed back with; minutes that all surveys in it took. seconds: of this one."""
+        """Write the final files of the folder, including the total minutes of all its surveys. seconds: of this one."""
         clear(self.path)
         self._minutes += seconds / 60
         self._write(finished=True)
@@ -266,8 +267,7 @@ class SurveyFolder:
         return self._minutes
 
     def _files(self) -> list[str]:
-        """What is handed back, below the folder: not the graphs, which anyone can make up again, nor what others put
-        there."""
+        """The files to hand back: without the graphs, which can be generated again, and without foreign files."""
         own = [name for name in (README, STATE, RULE, MICROBENCH) if (self.path / name).is_file()]
         below = [path for path in (self.path / RUNS).rglob("*") if path.is_file()]
         return sorted([*own, *(path.relative_to(self.path).as_posix() for path in below)])
@@ -290,7 +290,7 @@ class SurveyFolder:
             file.write(text + "\n")
 
     def _read(self) -> None:
-        """Go on with an earlier survey."""
+        """Read an earlier survey."""
         raw = earlier(self.path, self._surveyed)
         if (found := raw["cluster"]) is not None:
             self.cluster = Cluster(**{name: found[name] for name in Cluster.__slots__})
@@ -300,15 +300,15 @@ class SurveyFolder:
         for run in self._asked.rule.planned():
             folder = self.path / RUNS / run.name
             if folder.is_dir():
-                # A run may have been moved in just before the survey ended.
+                # A run may have been moved just before the survey ended.
                 known = run.name in took
                 self.took[run.name] = took[run.name] if known else _lasted(folder)
 
 
 def earlier(path: Path, surveyed: Mapping[str, Any]) -> dict[str, Any]:
-    """What `survey.json` of the survey in the folder `path` says. surveyed: what must be as it was.
+    """The contents of `survey.json` in the folder `path`. surveyed: the properties that must match.
 
-    Raises FileError for one that cannot be read, ScenarioError for one of something else.
+    Raises FileError if it is unreadable, ScenarioError if it differs.
     """
     raw = read_json(path / STATE, "survey", "; allowed: a new folder, or one that a survey wrote")
     for name, value in surveyed.items():
@@ -321,10 +321,10 @@ def earlier(path: Path, surveyed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def note_failure(path: Path, run: PlannedRun, error: Exception) -> None:
-    """Leave word in the folder `path` of this server that a run failed; whoever fails first, the cause, is heard.
+    """Record in the folder `path` of this server that a run failed; the first failure, the cause, is kept.
 
-    A worker may fail while worker 0 waits for it and is ended: so each leaves its own. Words of errors may name paths:
-    the kind of `error` alone is kept, as the name of an empty file.
+    A worker may fail while worker 0 waits for it and is then ended, so each worker writes a record. Error messages may
+    contain paths, so only the kind of `error` is stored, as the name of an empty file.
     """
     room = path / UNFINISHED / run.name
     with suppress(OSError):
@@ -334,12 +334,12 @@ def note_failure(path: Path, run: PlannedRun, error: Exception) -> None:
 
 
 def failures(path: Path) -> dict[str, str]:
-    """What kind of error ended each run that failed since the folder `path` was last written, by name."""
+    """The kind of error of each run that failed since the folder `path` was last written, by name."""
     return {word.parent.name: word.name.removeprefix(FAILED) for word in sorted(path.glob(f"{UNFINISHED}/*/{FAILED}*"))}
 
 
 def clear(path: Path) -> None:
-    """Remove what an interrupted run left, on this server."""
+    """Remove the remains of an interrupted run on this server."""
     shutil.rmtree(path / UNFINISHED, ignore_errors=True)
 
 

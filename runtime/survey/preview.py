@@ -1,8 +1,8 @@
-"""`--dry-run`: what a survey would do, write and report of the machine, without starting a worker or writing a file.
+"""`--dry-run`: what a survey would do, write and report about the machine, without starting a worker or writing a file.
 
-It estimates how long a run takes and how much it writes, for planning alone. Sizes follow from what is kept
-(docs/files.md). Seconds follow from multiplications and bytes over the rates below. These are a machine's order of
-magnitude and no law: the survey itself uses the times that its runs took.
+It estimates the time and output size of a run, for planning only. Sizes follow from the recorded data (docs/files.md).
+Times follow from operations and bytes over the rates below, which are rough values of a typical machine. The survey
+itself uses the measured times of its runs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failu
 from runtime.survey.rule import STATE, GeneratedGraph, PlannedRun, SurveyRequest, fitting
 
 VALUE: Final = 4
-"""Bytes of a float and of a node's number."""
+"""Bytes of a float and of a node id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """start_s: time of a run without its iterations. flops_per_s: of each worker. sent_bytes_per_s: rows, likewise.
+    """start_s: time of a run without its iterations. flops_per_s: of each worker. sent_bytes_per_s: of each worker.
 
     profile_s: of micro-benchmarks, by their level.
     """
@@ -50,14 +50,14 @@ RATES: Final = {
 
 PROFILE_BYTES: Final = {"tiny": 1e5, "quick": 4e5, "full": 1e6}
 SPAN_BYTES: Final = 900.0
-"""Of a worker's iteration in the timeline, measured."""
+"""Bytes of a worker's iteration in the timeline, measured."""
 
 STEPS: Final = 3
-"""A forward pass and the two products of a backward one for each of its own."""
+"""One forward product and two backward ones."""
 
 
 def seconds(options: Options, made: GeneratedGraph, workers: int, cores: int) -> float:
-    """What a run takes on `workers` of the options' device. cores: of the machine, which workers on CPUs share."""
+    """Seconds of a run on `workers` workers of the options' device. cores: of the machine, shared by CPU workers."""
     rates, nodes = RATES[options.device], made.nodes[options.device]
     widths = _widths(options, made)
     dense = sum(into * out for into, out in pairwise(widths))
@@ -71,7 +71,7 @@ def seconds(options: Options, made: GeneratedGraph, workers: int, cores: int) ->
 
 
 def nbytes(options: Options, made: GeneratedGraph, workers: int) -> float:
-    """What a run's folder holds: access trace, spans, weights, and the norms that graphs were drawn with."""
+    """Bytes of a run's folder: access trace, spans, weights, and sampling norms."""
     widths, beyond = _widths(options, made), boundary(made, options.device, workers)
     trace = beyond * (2 * VALUE + options.iterations / 8)
     weights = VALUE * sum(into * out for into, out in pairwise(widths))
@@ -80,7 +80,7 @@ def nbytes(options: Options, made: GeneratedGraph, workers: int) -> float:
 
 
 def graph_bytes(made: GeneratedGraph, device: str) -> float:
-    """Of the file of a made-up graph."""
+    """Bytes of the file of a generated graph."""
     return made.nodes[device] * (VALUE * made.degree + 2 * VALUE)
 
 
@@ -102,7 +102,7 @@ WORDS: Final = (True, False, True, True, True, False, False)
 
 
 def preview(request: SurveyRequest, place: Place | None) -> dict[str, Any]:
-    """What would be done, as plain JSON values; place: of this worker, None before any is started.
+    """The plan as plain JSON values; place: of this worker, None before any is started.
 
     Raises GcnsimError for a folder of another survey.
     """
@@ -139,7 +139,7 @@ def preview(request: SurveyRequest, place: Place | None) -> dict[str, Any]:
 def _before(
     request: SurveyRequest, servers: int, machine: Mapping[str, Any], versions: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """What an unfinished survey in the folder says of its runs; nothing where there is none."""
+    """The runs of an unfinished survey in the folder; empty without one."""
     if not (request.out / STATE).is_file():
         return {"runs": {}, "failed": {}}
     same = {
@@ -148,14 +148,14 @@ def _before(
         "workers": request.workers,
         "versions": dict(versions),
     }
-    # Of several servers the others are not known before they meet.
+    # Other servers are unknown before the workers meet.
     same |= {"servers": [dict(machine)]} if servers == 1 else {}
     raw = earlier(request.out, same | {"bandwidth": request.bandwidth})
     return {"runs": raw["runs"], "failed": raw.get("failed", {}) | failures(request.out)}
 
 
 def _runs(request: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All runs of the rule with what is known of each; seconds and bytes are null of graphs that are not made up."""
+    """All runs of the rule with their estimates; seconds and bytes are null for graphs that are not generated."""
     found = []
     for run in request.rule.planned():
         options, made = request.task(run).options, request.rule.graphs[run.graph]
@@ -191,7 +191,7 @@ def _facts(options: Options) -> dict[str, Any]:
 
 
 def _fit(request: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping[str, Any], profile_s: float) -> None:
-    """Bring expected seconds in line with those of runs that are done, and mark what would be left out."""
+    """Scale expected seconds to those of finished runs, and mark runs that would be dropped."""
     took, by_name = before["runs"], {entry["name"]: entry for entry in runs}
     done = [entry for entry in runs if entry["state"] == DONE and entry["seconds"]]
     scale = sum(took[entry["name"]] for entry in done) / sum(entry["seconds"] for entry in done) if done else 1.0
@@ -212,7 +212,7 @@ def _fit(request: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping
 
 
 def _notes(request: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What its owner should know before it starts."""
+    """The notes to read before it starts."""
     if request.device == "cuda":
         yield "written for GPUs and not yet run on one: seconds are assumed, and whatever fails is worth a report"
         try:
@@ -269,7 +269,7 @@ def _setting(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """A line for each configuration, its repeats counted."""
+    """One line per configuration, with the number of repeats."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         groups.setdefault(run["name"].rpartition("-r")[0] or run["name"], []).append(run)

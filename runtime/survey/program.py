@@ -32,18 +32,18 @@ from runtime.train.tasks import naming
 from runtime.train.worker import train
 
 _SHOWN: Final = 12
-"""Digits of a hash that tell two files apart, and that a line has room for."""
+"""Digits of a hash that identify a file and fit on a line."""
 
 MOST_AT_ONCE: Final = 64
-"""Processes that the micro-benchmarks may start."""
+"""The most processes that the micro-benchmarks start."""
 
 
 def survey(request: SurveyRequest, place: Place) -> int:
-    """Take part in the survey at `place`; the exit code. Raises GcnsimError and whatever a run raises."""
+    """Take part in the survey as this worker; returns the exit code. Raises GcnsimError and the errors of runs."""
     start = time.monotonic()
     with Watch(place) as watch:
         connect(place, MEETING_S, "gloo")
-        # All else of a run follows from these two, or is worker 0's to say.
+        # All other settings of a run follow from these two, or are only needed by worker 0.
         agree_on([(0, "rule", request.rule.sha256[:_SHOWN]), (0, "device", request.device)], place)
         servers = meet(place, request.device)
         folder = SurveyFolder(request, _surveyed(request, servers)) if place.rank == 0 else None
@@ -58,7 +58,7 @@ def survey(request: SurveyRequest, place: Place) -> int:
 
 
 def _surveyed(request: SurveyRequest, servers: Servers) -> dict[str, Any]:
-    """What must be the same when a survey goes on."""
+    """The properties that must stay the same when a survey is resumed."""
     emulation = Emulation.here()
     return {
         "rule": request.rule.sha256,
@@ -72,13 +72,13 @@ def _surveyed(request: SurveyRequest, servers: Servers) -> dict[str, Any]:
 
 
 def _emulated(emulation: Emulation) -> dict[str, Any]:
-    """What must be the same of an emulated cluster; accelerator: the GPU that waits stand for, where they do."""
+    """The properties of an emulated cluster that must stay the same; accelerator: the emulated GPU, if any."""
     found: dict[str, Any] = {"bandwidth": emulation.bandwidth, "limiter": emulation.limiter}
     return found if emulation.accelerator is None else found | {"accelerator": emulation.accelerator["name"]}
 
 
 def _graphs(request: SurveyRequest, servers: Servers) -> None:
-    """Made-up graphs on every server, the same on all; they may share the folder, or not."""
+    """Generate graphs on every server, the same on all; servers may or may not share the folder."""
     if servers.place.local_rank == 0:
         clear(request.out)
         (request.out / GRAPHS).mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def _graphs(request: SurveyRequest, servers: Servers) -> None:
 
 
 def _measure(survey_request: SurveyRequest, servers: Servers, folder: SurveyFolder | None) -> None:
-    """The micro-benchmarks of the first server and of the network, unless they are there."""
+    """Run the micro-benchmarks of the first server and of the network, unless they are done."""
     if _broadcast(servers, int(folder is not None and folder.has_microbench)):
         return
     start = time.perf_counter()
@@ -119,7 +119,7 @@ def cluster_of(servers: Servers, measured: float, bandwidth: float | None) -> Cl
 
 
 def _at_once(request: SurveyRequest, servers: Servers) -> tuple[int, ...]:
-    """Numbers of processes to measure at once: what cores share is fitted to as many as there are cores."""
+    """Numbers of concurrent processes to measure: contention is fitted up to the number of cores."""
     cores = int(servers.facts[0]["cores"])
     wanted = {1, 2, servers.each}
     if request.device == "cpu":
@@ -130,9 +130,9 @@ def _at_once(request: SurveyRequest, servers: Servers) -> tuple[int, ...]:
 def _train(
     request: SurveyRequest, servers: Servers, folder: SurveyFolder | None, watch: Watch, deadline: float
 ) -> None:
-    """Train what fits, until nothing more does or a worker is asked to stop.
+    """Train the runs that fit, until none does or a worker is asked to stop.
 
-    A run that fails is noted and ends the survey, whose workers have lost each other; the next start leaves it out.
+    A failed run is recorded and ends the survey, because its workers have lost each other; the next start skips it.
     """
     shelf, runs = DatasetCache(), request.rule.planned()
     while True:
@@ -162,7 +162,7 @@ def _train(
 
 
 def _broadcast(servers: Servers, number: int) -> int:
-    """The number that worker 0 has, on all workers."""
+    """Worker 0's number, on all workers."""
     tensor = torch.tensor([number])
     servers.channel.broadcast(tensor)
     return int(tensor)
@@ -186,14 +186,14 @@ def _say(line: str) -> None:
 
 
 _REACH: Final = 1 / 60
-"""Of all nodes, the mean distance of a near neighbour."""
+"""The mean distance of a near neighbour, as a share of all nodes."""
 
 _HUBS: Final = 3.0
-"""Far ends are drawn as u to this power: degrees by a power law, node 0 the largest hub."""
+"""Far ends are distributed as u to this power: degrees follow a power law, and node 0 is the largest hub."""
 
 
 def made_up(name: str, made: GeneratedGraph, device: str) -> Graph:
-    """The graph `name`, drawn from its name: near edges by an exponential distance, far ones to hubs."""
+    """The graph `name`, generated from its name: near edges by an exponential distance, far ones to hubs."""
     nodes = made.nodes[device]
     generator = stream(0, "survey", name)
     source = generator.integers(nodes, size=nodes * made.degree // 2)
@@ -204,7 +204,7 @@ def made_up(name: str, made: GeneratedGraph, device: str) -> Graph:
 
 
 def save(path: Path, graph: Graph) -> None:
-    """Write the graph as training reads it; nothing where it is already. Raises FileError."""
+    """Write the graph in the format that training reads, unless it exists. Raises FileError."""
     if path.is_file():
         return
     with atomic_write(path) as file:

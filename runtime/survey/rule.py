@@ -1,6 +1,6 @@
-"""The rule of a survey: which runs are trained, on which graphs, and which of them a calibration may see.
+"""The rule of a survey: the runs, their graphs, and the runs that a calibration may use.
 
-Where not all runs fit into the remaining time, repeats go first, then configurations, then runs to calibrate by.
+If not all runs fit into the remaining time, repeats are dropped first, then configurations, then calibration runs.
 `SurveyRequest` holds the checked options of a survey.
 """
 
@@ -24,13 +24,13 @@ from runtime.options import CHOICES
 from runtime.train.tasks import Task, naming, tasks_of
 
 RULE: Final = Path(__file__).with_name("rule.yaml")
-"""The rule that ships with the runtime, for two workers and more."""
+"""The bundled rule for two workers and more."""
 
 ONE_WORKER: Final = Path(__file__).with_name("one_worker.yaml")
-"""The one for a single worker, who exchanges nothing."""
+"""The rule for a single worker, which exchanges nothing."""
 
 BUDGETS: Final[Mapping[str, TimeBudget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
-"""Micro-benchmarks to take; tiny ones are for tests, no calibration can be fitted to them."""
+"""Effort of the micro-benchmarks; the tiny one is for tests and too small for a calibration."""
 
 KEYS: Final = (
     "draw", "profile", "repeats", "least_repeats", "iterations", "common", "graphs", "calibration", "held_out",
@@ -42,7 +42,7 @@ _MOST: Final = 10**7
 
 @dataclass(frozen=True, slots=True)
 class GeneratedGraph:
-    """A graph to make up. nodes: by device; degree: mean stored entries a node; far: share of edges to anywhere."""
+    """A graph to generate. nodes: by device; degree: mean stored entries per node; far: share of edges to anywhere."""
 
     nodes: Mapping[str, int]
     degree: int
@@ -53,9 +53,10 @@ class GeneratedGraph:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run. configuration: equal for repeats only, and its place in the rule; repeat: from 0; seen: by calibrations.
+    """One run. configuration: equal for repeats only, and its place in the rule; repeat: from 0; seen: whether
+    calibrations use it.
 
-    args: those of the run alone, after those that all runs have.
+    args: the run's arguments, after those of all runs.
     """
 
     name: str
@@ -68,7 +69,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class SurveyRule:
-    """What a rule file says. graphs: made up, or arguments of runtime.train. sha256: of the file."""
+    """The contents of a rule file. graphs: generated, or arguments of runtime.train. sha256: of the file."""
 
     path: Path
     sha256: str
@@ -84,10 +85,10 @@ class SurveyRule:
     methods: tuple[tuple[str, ...], ...]
 
     def planned(self) -> tuple[PlannedRun, ...]:
-        """All runs in the order of training: those that calibrations see, then one round of all others after another.
+        """All runs in the order of training: calibration runs, then one round of all others after another.
 
-        A round holds each held-out configuration once, in an order of its own, so that a slow minute does not hit one
-        configuration.
+        A round contains each held-out configuration once, in a separate random order, so that a slow minute does not
+        affect one configuration only.
         """
         runs = [
             PlannedRun(f"calibration-{index}", graph, args, index, 0, True)
@@ -135,7 +136,7 @@ def read_rule(path: str | Path) -> SurveyRule:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A file whose values are checked; every complaint starts with its path."""
+    """A file whose values are checked; every error starts with its path."""
 
     path: str
 
@@ -216,12 +217,12 @@ def fitting(
     least_repeats: int,
     expected: Mapping[str, float] | None = None,
 ) -> tuple[PlannedRun, ...]:
-    """Of all `runs` those to train in `seconds`, in their order, as far as can be told now. took: seconds, by name.
-    expected: of those not trained yet; None: as told by those that are.
+    """The runs of `runs` to train in `seconds`, in order, by the present estimate. took: seconds, by name.
 
-    Repeats beyond `least_repeats` are left out first, then configurations of which nothing is trained yet, the last
-    of the rule first, then any run, the last first; what is left of the time takes repeats back in. A run not trained
-    yet takes as long as its configuration did, else as those on its graph, else as all, in the mean.
+    expected: seconds of runs not trained yet; None: estimated from trained ones. Repeats beyond `least_repeats` are
+    dropped first, then configurations without a trained run (the last of the rule first), then any run, the last first;
+    repeats return if time remains. An untrained run is expected to take the mean time of its configuration, otherwise
+    of its graph, otherwise of all.
     """
     left = [run for run in runs if run.name not in took]
     begun = {run.configuration for run in runs if run.name in took}
@@ -252,7 +253,7 @@ def fitting(
 
 
 def _costs(runs: Sequence[PlannedRun], took: Mapping[str, float]) -> dict[str, float]:
-    """Seconds to expect of each run that is not trained yet."""
+    """The expected seconds of each untrained run."""
     done = [run for run in runs if run.name in took]
 
     def cost(run: PlannedRun) -> float:
@@ -272,10 +273,10 @@ MINUTES: Final = Number(False, 0, 10_000, low_open=True)
 
 @dataclass(frozen=True, slots=True)
 class SurveyRequest:
-    """One survey; raises ScenarioError for what is not allowed, FileError for a folder that holds something else.
+    """One survey; raises ScenarioError for invalid values, FileError for a folder with other contents.
 
-    out: the folder. minutes: after which no run is begun. bandwidth: of each server's link in bytes/s, each way,
-    framing included, as its owner knows it; None: as measured. json: whether to print objects.
+    out: the folder. minutes: the time after which no run is started. bandwidth: of each server's link in bytes/s per
+    direction, including framing, as given by the user; None: as measured. json: whether to print objects.
     """
 
     out: Path
@@ -287,19 +288,19 @@ class SurveyRequest:
     json: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing."""
+        """Refuse invalid values."""
         if self.device not in CHOICES["device"]:
             raise ScenarioError(f"--device: unknown {self.device!r}; {nearest(self.device, CHOICES['device'])}")
         WORKERS.check(self.workers, "--workers")
         MINUTES.check(self.minutes, "--minutes")
 
     def refuse(self, location: Place | None = None) -> None:
-        """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options.
+        """Raise GcnsimError for errors that can be detected before anything starts: device, folder, each run's options.
 
         location: of this worker; None before any is started.
         """
         if self.device == "cuda":
-            # torch alone knows, and takes seconds to import.
+            # Only torch knows, and its import takes seconds.
             from runtime.train.setup import check_gpus
 
             check_gpus(location or Place(0, self.workers, 0, self.workers, launched=True))
@@ -317,7 +318,7 @@ class SurveyRequest:
             self.task(run)
 
     def task(self, run: PlannedRun) -> Task:
-        """What to train for `run`, below a folder for runs under way. Raises GcnsimError, naming the run."""
+        """The task of `run`, in a folder for unfinished runs. Raises GcnsimError, naming the run."""
         rule, folder = self.rule, self.out / UNFINISHED / run.name
         graph = rule.graphs[run.graph]
         if isinstance(graph, GeneratedGraph):

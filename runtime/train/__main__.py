@@ -1,4 +1,4 @@
-"""The door of `python -m runtime.train`."""
+"""The entry point of `python -m runtime.train`."""
 
 from __future__ import annotations
 

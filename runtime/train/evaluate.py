@@ -1,4 +1,4 @@
-"""Evaluation on the full graph: exact boundary rows of the present weights, whatever the method trains with."""
+"""Evaluation on the full graph: exact boundary rows of the present weights, for every training method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class Scores:
-    """Accuracy (micro-F1 when a node may have several labels) on each set; None for a set without nodes."""
+    """Accuracy (micro-F1 with several labels per node) on each set; None for an empty set."""
 
     train: float | None
     val: float | None
@@ -37,7 +37,7 @@ class Scores:
 
 
 class Evaluator:
-    """Forward passes over the whole graph, through an exchange of their own. Nothing of it is recorded."""
+    """Forward passes over the whole graph, with a separate exchange that is not recorded."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Evaluator:
     ) -> None:
         """whole: this worker's graph with all entries. labels: of all inner nodes. channel: for the counts.
 
-        own: places of its inner nodes among the rows that it trains, which it then evaluates; None: these are all.
+        own: indices of its inner nodes among the rows that it trains, which it then evaluates; None: these are all.
         """
         self._own = own
         self._whole, self._channel, self._labels = whole, channel, labels
@@ -65,13 +65,15 @@ class Evaluator:
             )
 
     def logits(self, network: Network, x: Tensor, fixed: Tensor | None = None) -> Tensor:
-        """Of every inner node, [I, classes]. x: of the rows trained. fixed: layer 0's sum, if it is computed once."""
+        """The logits of every inner node, [I, classes]. x: of the trained rows. fixed: layer 0's sum, if it is computed
+        once.
+        """
         with torch.no_grad():
             logits: Tensor = network(x if self._own is None else x[self._own], StepBoundaries(self._step(), fixed))
         return logits
 
     def first_sum(self, x: Tensor) -> Tensor:
-        """P [x; boundary features], [I, d_0]: layer 0's sum, for good."""
+        """P [x; boundary features], [I, d_0]: the permanent sum of layer 0."""
         with torch.no_grad():
             return StepBoundaries(self._step()).of(0).weighted_sum(x)[0]
 
@@ -90,7 +92,7 @@ class Evaluator:
 
     @staticmethod
     def _counts(logits: Tensor, labels: Tensor) -> Tensor:
-        """Right and asked; for several labels 2 TP and 2 TP + FP + FN, whose ratio is micro-F1. float64[2]."""
+        """Correct and total; with several labels 2 TP and 2 TP + FP + FN, whose ratio is micro-F1. float64[2]."""
         if labels.dim() == 2:
             predicted, true = logits > 0, labels > 0
             both = 2 * (predicted & true).sum()

@@ -1,11 +1,10 @@
 """The training loop: `Trainer.iteration` is one model update, on one screen.
 
-`MethodWorker` hides what differs between methods: which graph is trained, and how old others' rows are.
+`MethodWorker` hides the differences between methods: the trained graph, and the age of others' rows.
 
-Mini-batches have the same network, optimizer and sums over workers, and another graph in each step. Their loss is
-summed over the training nodes of all workers' batches and divided by their number. That number is known once it is
-summed over the workers; gradients are handled likewise. The trained model therefore does not depend on how many
-training nodes each worker has.
+Mini-batches use the same network, optimizer and sums over workers, with another graph in each step. Their loss is
+summed over the training nodes of all workers' batches and divided by their number, which the all-reduce counts;
+gradients likewise. The trained model therefore does not depend on how many training nodes each worker has.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from runtime.train.reduce import Adam, FlatGradients, GlobalSums, LocalSums, Opt
 
 
 class DivergedError(GcnsimError):
-    """The loss is not a number any more: all later results would be meaningless."""
+    """The loss is not a finite number any more: all later results would be meaningless."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What this worker's inner nodes should become.
+    """The labels of this worker's training nodes.
 
-    nodes: int64[K] local ids of training nodes. labels: int64[K], or float[K, C] when several may hold.
-    total: training nodes of all workers, as often as one is trained. counted: places among `nodes` of those that this
-    worker counts when they are right, where others train them too; None: all.
+    nodes: int64[K] local ids of training nodes. labels: int64[K], or float[K, C] for several labels per node. total:
+    training nodes of all workers, each counted as often as it is trained. counted: indices among `nodes` of those that
+    this worker counts for accuracy, if others train them too; None: all.
     """
 
     nodes: Tensor
@@ -56,7 +55,9 @@ class Targets:
     counted: Tensor | None = None
 
     def loss(self, logits: Tensor) -> Tensor:
-        """Summed over this worker's training nodes, divided by the number of all workers': the global mean's share."""
+        """The sum over this worker's training nodes, divided by the number of all workers': its share of the global
+        mean.
+        """
         chosen = logits[self.nodes]
         if self.labels.dim() == 2:
             return (
@@ -70,13 +71,13 @@ class Targets:
         return (self.nodes if self.counted is None else self.counted).numel()
 
     def correct(self, logits: Tensor) -> Tensor:
-        """Training nodes whose labels are all right."""
+        """Training nodes whose labels are all correct."""
         tensor = right(logits[self.nodes], self.labels)
         return (tensor if self.counted is None else tensor[self.counted]).sum()
 
 
 def right(logits: Tensor, labels: Tensor) -> Tensor:
-    """Which rows are predicted right, bool[K]: the largest logit, or every logit's sign."""
+    """Which rows are predicted correctly, bool[K]: the largest logit, or every logit's sign."""
     if labels.dim() == 2:
         return ((logits > 0) == (labels > 0)).all(1)
     return logits.argmax(1) == labels
@@ -85,7 +86,7 @@ def right(logits: Tensor, labels: Tensor) -> Tensor:
 class Trainer:
     """One worker's replica: network, optimizer, method. x: features of its inner nodes, [I, d_0].
 
-    row: what a row of a layer's output is.
+    row: the meaning of a row of a layer's output.
     """
 
     row = "inner node"
@@ -102,25 +103,26 @@ class Trainer:
         recorder: Recorder,
         rank: Rank,
     ) -> None:
-        """Attach the flat gradient buffer and the optimizer. channel: of the all-reduce; control: of small
-        things on the host; both None for a single worker."""
+        """Attach the flat gradient buffer and the optimizer. channel: for the all-reduce; control: for small data on
+        the host; both None for a single worker.
+        """
         self.options, self.network, self.method = options, network, method
         self.x, self.targets, self.recorder = x, targets, recorder
         self.gradients = FlatGradients(network, channel, recorder)
         self.optimizer = _optimizer(options, network)
         self.fixed: Tensor | None = None
-        """Layer 0's sum over neighbours when it is computed once for all iterations."""
+        """Layer 0's sum over neighbours if it is computed once for all iterations."""
         self.measured: Tensor | None = None
-        """Norms s_j of the inner nodes, float32[I], when the last iteration measured them."""
+        """Norms s_j of the inner nodes, float32[I], if the last iteration measured them."""
         first = options.dropout_order == "dropout-first"
         self._dropping = DropoutConfig(options.dropout, first, options.seed, rank) if options.dropout else None
         self._control = control
 
     def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph | LoadedBatch]:
-        """Model update t: run-wide sums, and the graph trained.
+        """Model update t; returns run-wide sums and the trained graph.
 
-        own: bytes sent since the iteration before, and whether this worker was asked to stop.
-        Raises DivergedError when the global loss is not finite; the weights are then unchanged.
+        own: bytes sent since the previous iteration, and whether this worker was asked to stop. Raises DivergedError if
+        the global loss is not finite; the weights are then unchanged.
         """
         graph, boundary = self.method.begin(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
@@ -154,18 +156,18 @@ class Trainer:
         return sums
 
     def summed(self) -> GlobalSums:
-        """The sums over all workers, of the gradients too."""
+        """The sums over all workers, including the gradients."""
         return self.gradients.finish()
 
     def took(self, seconds: float) -> float:
-        """How long the last iteration is said to have lasted; seconds: by the clock of whoever called it."""
+        """The reported length of the last iteration; seconds: measured by the caller's clock."""
         return seconds
 
     def close(self) -> None:
-        """End what only the loop has."""
+        """Close resources that only the loop has."""
 
     def _where(self, outputs: list[Tensor]) -> str:
-        """Where rows first stopped being numbers, the same words on every worker."""
+        """The layer whose output first became not finite, in the same words on every worker."""
         tensor = torch.tensor([len(outputs), 0])
         for layer, rows in enumerate(outputs):
             bad = (~torch.isfinite(rows)).any(1).nonzero()
@@ -189,7 +191,7 @@ class Seen:
         self.outputs: list[Tensor] = []
 
     def layer(self, layer: Layer, inputs: Tensor, out: Tensor) -> Tensor:
-        """Note that `layer` made `out` of `inputs`."""
+        """Record that `layer` computed `out` from `inputs`."""
         self.inputs.append(inputs.detach())
         self.outputs.append(out.detach())
         return self._watch.mapped(layer, out)
@@ -206,7 +208,7 @@ class BatchTrainer(Trainer):
     row = "row"
 
     def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, LoadedBatch]:
-        """See `Trainer`; the mini-batch in the place of a graph."""
+        """See `Trainer`; with a mini-batch as the graph."""
         assert isinstance(self.method, BatchWorker)
         batch = self.method.batch(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
@@ -221,7 +223,7 @@ class BatchTrainer(Trainer):
         return self.descend(t, start, loss, watch, seen), batch
 
     def summed(self) -> GlobalSums:
-        """Divided by the training nodes of all batches, unless each has its share; without any nothing is learnt."""
+        """Divided by the training nodes of all batches, unless each has its weight; without any, nothing is updated."""
         sums = super().summed()
         if self._shared_out:
             return sums

@@ -1,8 +1,9 @@
-"""What a worker's tensors take, by component: counted where they are held, since torch has no such counter on a CPU.
+"""The memory of a worker's tensors by component, counted in the objects that hold them; torch has no such counter on a
+CPU.
 
-Memory that outlives an iteration is found by walking through the objects that hold it; autograd reports what the
-backward pass keeps, in one iteration of the warm-up. Storage that several tensors share counts once. Temporaries
-of a kernel are in neither; on a GPU `peak_memory` has them.
+Memory that outlives an iteration is found by walking through these objects; autograd reports the tensors saved for the
+backward pass, in one iteration of the warm-up. Storage that several tensors share counts once. Temporaries of a kernel
+are in neither; on a GPU `peak_memory` includes them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ COMPONENTS: Final = (
     "optimizer",
     "evaluation",
 )
-"""Evaluation: what the evaluator holds of its own, no part of training."""
+"""Evaluation: the evaluator's own tensors, which are not part of training."""
 
 _KINDS: Final[Mapping[type, str]] = {
     PlainMatrix: "adjacency",
@@ -46,7 +47,7 @@ _KINDS: Final[Mapping[type, str]] = {
     BatchWorker: "features",
     StaticCache: "cache",
 }
-"""What is inside such an object belongs to this component."""
+"""The component of everything inside such an object."""
 
 _OURS: Final = "runtime."
 
@@ -55,7 +56,7 @@ class MemoryUsage:
     """Counts one worker's tensors. begun: the first iteration of this process."""
 
     def __init__(self, options: Options, begun: Iteration) -> None:
-        """Nothing is counted yet; what autograd keeps will be in the last iteration that is not measured."""
+        """Nothing is counted yet; saved tensors are counted in the last iteration that is not measured."""
         self._at = max(begun, min(begun + options.warmup, options.iterations) - 1)
         self._ours = options.aggregator != "dgl"
         self._last = options.iterations - 1
@@ -63,7 +64,7 @@ class MemoryUsage:
         self._held: dict[str, int] | None = None
 
     def of(self, t: Iteration, worker: WorkerState) -> AbstractContextManager[Any]:
-        """Count what autograd keeps within the block, if iteration t is the one for that."""
+        """Count the tensors that autograd saves in the block, if iteration t is the one for that."""
         if t != self._at:
             return nullcontext()
         held = _Holdings()
@@ -76,16 +77,16 @@ class MemoryUsage:
         return torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
 
     def after(self, t: Iteration, worker: WorkerState) -> None:
-        """Count what is held at the end of the last iteration, before an evaluation needs buffers of its own.
+        """Count the tensors at the end of the last iteration, before an evaluation needs extra buffers.
 
-        What is still under way is waited for: a graph being drawn has no size yet.
+        It waits for active work, because a graph that is being sampled has no size yet.
         """
         if t == self._last:
             worker.method.drain()
             self._held = _counted(worker)
 
     def report(self, worker: WorkerState) -> dict[str, int] | None:
-        """Bytes by COMPONENTS; None where another library holds the matrices."""
+        """Bytes by COMPONENTS; None if another library holds the matrices."""
         if not self._ours:
             return None
         return (self._held or _counted(worker)) | {"activations": self._activations}
@@ -104,10 +105,10 @@ class _Holdings:
         self.nbytes = dict.fromkeys(COMPONENTS, 0)
         self._storages: set[int] = set()
         self._objects: dict[int, object] = {}
-        """Kept alive: the id of one that is gone may be another's."""
+        """Kept alive, because the id of a freed object may be reused."""
 
     def all_of(self, worker: WorkerState) -> None:
-        """Everything that a worker holds between iterations."""
+        """All objects that a worker holds between iterations."""
         trainer = worker.trainer
         self.add(list(worker.network.parameters()), "model")
         self.add(trainer.gradients.flat, "gradients")
@@ -125,7 +126,7 @@ class _Holdings:
         return storage.nbytes()
 
     def add(self, found: object, component: str, *, whole: bool = False) -> None:
-        """Count `found` and all that it holds; what has no component of its own, or the `whole`, is `component`'s."""
+        """Count `found` and everything inside it; parts without a component (or the `whole`) belong to `component`."""
         if isinstance(found, Tensor):
             for part in _dense(found):
                 self.nbytes[component] += self.new(part)
@@ -137,14 +138,14 @@ class _Holdings:
 
 
 def _dense(tensor: Tensor) -> Iterable[Tensor]:
-    """The tensors that a compressed one is made of; else itself."""
+    """The tensors of a compressed one; otherwise the tensor."""
     if tensor.layout is torch.sparse_csr:
         return tensor.crow_indices(), tensor.col_indices(), tensor.values()
     return (tensor,)
 
 
 def _inside(found: object) -> Iterator[object]:
-    """What an object of ours, a container or a finished future holds."""
+    """The contents of one of our objects, a container or a finished future."""
     if isinstance(found, Mapping):
         yield from found.values()
     elif isinstance(found, list | tuple | set | frozenset):

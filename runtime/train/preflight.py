@@ -29,13 +29,13 @@ DEFAULT: Final = "run"
 """The default run folder."""
 
 _CROWD: Final = 8
-"""More workers than this are counted against the graph's nodes first: each costs a process that imports torch."""
+"""With more workers than this, the graph's nodes are counted first, because each process imports torch."""
 
 
 def out_folder(options: Options) -> Path:
-    """The run folder: the one asked for, else the one that `--resume` goes on from, else `run`.
+    """The run folder: the requested one, otherwise the one of `--resume`, otherwise `run`.
 
-    What starts the workers gives them a folder where `run` holds a run already (`free_folder`).
+    If `run` already contains a run, the launcher passes another folder (`free_folder`).
     """
     if options.out is None and options.resume is not None and (Path(options.resume) / RUN).is_file():
         return Path(options.resume)
@@ -43,7 +43,7 @@ def out_folder(options: Options) -> Path:
 
 
 def free_folder(options: Options) -> Path | None:
-    """A free run folder if none was named and the default one holds a run; else None."""
+    """A free run folder if none was named and the default one contains a run; else None."""
     folder = out_folder(options)
     if options.out is not None or not writes_folder(options) or _may_replace(options, folder):
         return None
@@ -52,12 +52,12 @@ def free_folder(options: Options) -> Path | None:
 
 
 def restarted() -> bool:
-    """Whether torchrun started the workers again after one of them failed."""
+    """Whether torchrun restarted the workers after a failure."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0") > 0
 
 
 def _may_replace(options: Options, folder: Path) -> bool:
-    """Whether a run in `folder` may be written to: as asked, or since it is the one that goes on."""
+    """Whether a run in `folder` may be overwritten: requested, or because this run continues it."""
     if options.overwrite or restarted():
         return True
     if options.resume is None:
@@ -67,12 +67,12 @@ def _may_replace(options: Options, folder: Path) -> bool:
 
 
 def writes_folder(options: Options) -> bool:
-    """Whether the run leaves anything in its run folder."""
+    """Whether the run writes anything to its run folder."""
     return options.record or options.checkpoint_every > 0
 
 
 def check_outputs(options: Options) -> None:
-    """Raise FileError for a file or folder that the run could not write when it comes to it."""
+    """Raise FileError for a file or folder that the run could not write later."""
     for name in ("save_init", "loss_log", "save_trace"):
         path = getattr(options, name)
         if path is None or (name == "save_trace" and made_with_folder(options, Path(path))):
@@ -96,18 +96,18 @@ def check_outputs(options: Options) -> None:
 
 
 def made_with_folder(options: Options, path: Path) -> bool:
-    """Whether `path` lies in a run folder that is not there yet, and is made before the run begins."""
+    """Whether `path` is in a run folder that does not exist yet and is created before the run begins."""
     folder = Path(os.path.realpath(out_folder(options)))
     return writes_folder(options) and not folder.exists() and Path(os.path.realpath(path)).parent == folder
 
 
 def threads_of(options: Options, place: Place) -> int:
-    """Threads of a worker: as asked for, else its share of the cores that its server lets it use."""
+    """Threads of a worker: as requested, otherwise its share of the available cores of its server."""
     return options.threads or max(1, cores() // place.local_world)
 
 
 def quota_warning(options: Options, place: Place) -> str | None:
-    """A line where a container grants the workers here less CPU time than their threads ask for; None elsewhere."""
+    """A warning if a container's CPU quota is below the workers' threads; otherwise None."""
     quota, threads = usable_resources().quota, threads_of(options, place)
     if quota is None or place.local_world * threads <= quota:
         return None
@@ -118,7 +118,7 @@ def quota_warning(options: Options, place: Place) -> str | None:
 
 
 def check_worker_count(options: Options) -> None:
-    """Raise ScenarioError when many workers are more than the graph has nodes; few find out themselves."""
+    """Raise ScenarioError if many workers exceed the graph's nodes; with few workers, they detect it themselves."""
     if options.workers <= _CROWD:
         return
     from runtime.data import load_dataset
@@ -136,31 +136,31 @@ OWN: Final = frozenset(
         *("device", "threads", "overwrite", "json", "json_log", "quiet"),
     )
 )
-"""Options that may differ: where a worker's server has its files and what it is; what only worker 0 says."""
+"""Options that may differ between workers: files and properties of their servers, and worker 0's output."""
 
 _BYTES: Final = 16
 
 Field: TypeAlias = tuple[int, str, Any]
-"""Of which run, the option's name, its value (plain JSON)."""
+"""The run, the option's name, its value (plain JSON)."""
 
 
 def shared(options: Options) -> dict[str, Any]:
-    """The options that all workers must have alike, knobs by their own names."""
+    """The options that must be equal on all workers, knobs by their names."""
     document = options.asdict()
     knobs: Mapping[str, Any] = document.pop("knobs")
     return {**{name: value for name, value in document.items() if name not in OWN}, **knobs}
 
 
 def agree(runs: Sequence[Options], place: Place) -> None:
-    """Return when all workers have the same runs; the process group is joined.
+    """Return when all workers have the same runs, in the joined process group.
 
-    Raises ScenarioError, on every worker, naming the first option in which one differs from worker 0.
+    Raises ScenarioError, on every worker, naming the first option that differs from worker 0.
     """
     agree_on([(k, name, value) for k, run in enumerate(runs) for name, value in shared(run).items()], place)
 
 
 def agree_on(fields: Sequence[Field], place: Place) -> None:
-    """Return when all workers have the same fields. Raises ScenarioError as `agree`."""
+    """Return when all workers have the same fields. Raises ScenarioError as in `agree`."""
     import torch
     import torch.distributed as dist
 

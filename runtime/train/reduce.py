@@ -1,13 +1,13 @@
-"""From gradients to new weights: sums over the workers, then the update.
+"""Reduce gradients over the workers, then update the weights.
 
 Gradients and run-wide sums share one flat buffer, which is reduced layer by layer during the backward pass. A
-parameter's gradient is a view of the buffer, so nothing is copied. A layer's piece starts its all-reduce when the last
-of its gradients has been accumulated. A hook that runs after accumulation starts it, so it never sees an incomplete
-gradient. Every worker ends with the same bits, since each element is summed once and then sent to all.
+parameter's gradient is a view of the buffer, so nothing is copied. A layer's part starts its all-reduce when the last
+of its gradients has been accumulated. A hook after accumulation starts it, so it never sees an incomplete gradient. All
+workers get identical results, because each element is summed once and then sent to all.
 
-Updates use torch's own arithmetic without its optimizer classes, which import torch's compiler. That import takes 1.6 s
-of processor time at the start of every worker, and nothing here compiles. The optimizer's state of each weight has the
-names that torch's classes give it.
+Updates use torch's arithmetic without its optimizer classes, which import torch's compiler. That import takes 1.6 s of
+processor time at the start of every worker, and nothing here compiles. The optimizer's state of each weight has the
+names of torch's classes.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ from runtime.model import Network
 from runtime.record import Recorder
 
 EXTRAS = ("loss", "correct", "stop", "bytes_high", "bytes_low", "hits", "asked", "trained")
-"""Run-wide sums that travel with the gradients of layer 0: loss, right training nodes, workers asked to stop, bytes
-sent in two parts (float32 counts exactly to 2^24), rows that the caches held and rows asked for, nodes in the loss."""
+"""Run-wide sums that are reduced with the gradients of layer 0.
+
+They are: loss, correct training nodes, workers asked to stop, bytes sent in two parts (float32 counts exactly to 2^24),
+cached rows and requested rows, nodes in the loss.
+"""
 
 _PART = 1 << 16
 
 
 @dataclass(frozen=True)
 class LocalSums:
-    """One worker's part of the extras. nbytes: sent since the iteration before."""
+    """One worker's part of the extras. nbytes: sent since the previous iteration."""
 
     stop: bool = False
     nbytes: int = 0
@@ -51,7 +54,9 @@ class LocalSums:
 
 @dataclass(frozen=True)
 class GlobalSums:
-    """The extras over all workers. loss: None if nothing is computed. stop: at least one worker was asked to stop."""
+    """The extras over all workers. loss: None if nothing is computed. stop: whether at least one worker was asked to
+    stop.
+    """
 
     loss: float | None
     correct: int
@@ -66,7 +71,7 @@ class FlatGradients:
     """All gradients of a network and the extras, reduced over `channel` (None: a single worker)."""
 
     def __init__(self, network: Network, channel: Channel | None, recorder: Recorder) -> None:
-        """Lay out layer L-1 first, layer 0 and the extras last: the order in which they are finished."""
+        """Put layer L-1 first, layer 0 and the extras last: the order in which they are finished."""
         self._channel, self._recorder = channel, recorder
         groups = [network.parameters_of(layer) for layer in reversed(range(len(network.layers)))]
         some = groups[0][0]
@@ -89,7 +94,7 @@ class FlatGradients:
             first = last
 
     def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: LocalSums) -> None:
-        """Zero the gradients of iteration t and enter this worker's extras; call it before the backward pass."""
+        """Zero the gradients of iteration t and set this worker's extras; call it before the backward pass."""
         self.flat.zero_()
         self._extras[0], self._extras[1] = loss.detach(), correct
         high, low = divmod(own.nbytes, _PART)
@@ -99,7 +104,7 @@ class FlatGradients:
         self._works, self._t = [], t
 
     def finish(self) -> GlobalSums:
-        """Wait for the sums over all workers; the extras."""
+        """Wait for the sums over all workers; returns the extras."""
         if self._channel is not None:
             while len(self._works) < len(self._pieces):
                 self._start()
@@ -112,7 +117,7 @@ class FlatGradients:
         return self.sums()
 
     def sums(self) -> GlobalSums:
-        """The extras as they stand in the buffer."""
+        """The extras now in the buffer."""
         loss, correct, stop, high, low, hits, lookups, trained = self._extras.tolist()
         nbytes = round(high) * _PART + round(low)
         return GlobalSums(loss, round(correct), stop > 0, nbytes, hits, lookups, round(trained))
@@ -124,21 +129,21 @@ class FlatGradients:
     def _hook(self, place: int) -> Any:
         def accumulated(_: nn.Parameter) -> None:
             self._left[place] -= 1
-            # In one order on every worker, also where one of them has no gradient for some weight.
+            # The same order on every worker, also if one of them has no gradient for some weight.
             while self._channel is not None and self._left[len(self._works) :][:1] == [0]:
                 self._start()
 
         return accumulated
 
     def _start(self) -> None:
-        """Start the all-reduce of the next piece."""
+        """Start the all-reduce of the next part."""
         assert self._channel is not None
         start = self._recorder.mark()
         self._works.append((self._channel.all_reduce(self._pieces[len(self._works)]), start))
 
 
 class Optimizer(ABC):
-    """Changes weights by their gradients. state: what it remembers of each weight, by name."""
+    """Changes weights by their gradients. state: the optimizer's state of each weight, by name."""
 
     def __init__(self, parameters: Iterable[Parameter], lr: float, weight_decay: float) -> None:
         """lr: the learning rate; weight_decay: the share of a weight that is added to its gradient."""
@@ -148,18 +153,18 @@ class Optimizer(ABC):
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change every weight that has a gradient, under the name by which profiles of training know it."""
+        """Update every weight with a gradient, under the name that training profiles use."""
         weights = [weight for weight in self._parameters if weight.grad is not None]
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
             self._change(weights, [weight.grad for weight in weights if weight.grad is not None])
 
     @abstractmethod
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
-        """Change each of `weights` by its gradient."""
+        """Update each of `weights` by its gradient."""
 
 
 class Sgd(Optimizer):
-    """Plain gradient descent; it remembers nothing."""
+    """Plain gradient descent without state."""
 
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
         sgd(
@@ -181,7 +186,7 @@ class Adam(Optimizer):
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
         for weight in weights:
             if not self.state[weight]:
-                # Steps are counted on the host: no kernel is launched for them.
+                # Steps are counted on the host, which needs no kernel launch.
                 both = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
                 self.state[weight] |= {"step": torch.tensor(0.0)} | both
         means, squares, steps = (

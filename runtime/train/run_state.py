@@ -1,9 +1,9 @@
 """The state of one worker's run: saved by checkpoints, recorded in `run.json`, and advanced by a session.
 
-The access trace holds what the trained graphs really asked for, or which input rows the mini-batches read. It has the
-format of `gcnsim.trace`, which replays it.
+The access trace contains the rows that the trained graphs really requested, or the input rows that the mini-batches
+read. It has the format of `gcnsim.trace`, which replays it.
 
-`run_record` has the facts for `run.json`: known at the start, and more of them at the end.
+`run_record` builds the contents of `run.json`, at the start and at the end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TraceRecord:
     """The accesses of one worker, graph by graph."""
 
     def __init__(self, worker: WorkerState) -> None:
-        """Nothing recorded yet."""
+        """An empty record."""
         self._worker = worker
         self._bits: list[AnyArray] = []
         self._edges: list[tuple[int, int]] = []
@@ -77,14 +77,14 @@ class TraceRecord:
         }
 
     def gathered(self) -> list[dict[str, AnyArray]]:
-        """What all workers recorded, by rank; all workers together."""
+        """The records of all workers, by rank; all workers call it together."""
         mine, worker = self.arrays(), self._worker
         width = mine["bits"].shape[1]
         widths = [int(found[0]) for found in worker.by_rank(np.array([width]))]
         found = {name: worker.by_rank(array.ravel()) for name, array in mine.items()}
         return [
             {
-                # Its rows are counted by its edges: a worker without boundary has rows of no byte.
+                # The number of graphs comes from its edges: a worker without boundary has empty rows.
                 "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
                 "edges": found["edges"][n].reshape(-1, 2),
                 **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
@@ -93,7 +93,7 @@ class TraceRecord:
         ]
 
     def write(self, path: str | Path, workers: list[dict[str, AnyArray]], norms: AnyArray | None) -> None:
-        """Write the trace of all workers. norms: s_j of every node that the last graphs were drawn with."""
+        """Write the trace of all workers. norms: s_j of every node behind the last graphs."""
         method, partitioning = self._worker.method, self._worker.partitioning
         sizes = np.stack([worker["sizes"] for worker in workers])
         digest = None if norms is None else hashlib.sha256(np.ascontiguousarray(norms, "<f4").tobytes()).hexdigest()
@@ -115,10 +115,10 @@ class TraceRecord:
 
 
 class BatchTraceRecord:
-    """The batches of one worker, iteration by iteration. sizes: levels, entries and entries looked at of each."""
+    """The batches of one worker, iteration by iteration. sizes: levels, entries and entries read of each."""
 
     def __init__(self, worker: WorkerState, method: BatchWorker) -> None:
-        """Nothing recorded yet."""
+        """An empty record."""
         self._worker, self._method = worker, method
         self._bits: list[AnyArray] = []
         self._sizes: list[AnyArray] = []
@@ -135,17 +135,17 @@ class BatchTraceRecord:
         )
 
     def state(self) -> dict[str, AnyArray]:
-        """What a checkpoint keeps: bits uint8[T, ceil(N / 8)] of the rows read, and sizes int64[T, 2 L + 2]."""
+        """The record for a checkpoint: bits uint8[T, ceil(N / 8)] of the rows read, and sizes int64[T, 2 L + 2]."""
         layers, width = len(self._worker.network.widths) - 1, -(-self._worker.graph.nodes // 8)
         bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
         return {"bits": bits, "edges": np.array(self._sizes, np.int64).reshape(-1, 2 * layers + 2)}
 
     def restore(self, bits: AnyArray, edges: AnyArray) -> None:
-        """Go on after what `state` gave."""
+        """Continue after the result of `state`."""
         self._bits, self._sizes = list(bits), list(edges)
 
     def gathered(self) -> list[dict[str, AnyArray]]:
-        """What all workers recorded, by rank; all workers together."""
+        """The records of all workers, by rank; all workers call it together."""
         worker, counts, state = self._worker, self._method.kept(), self.state()
         found = {
             "bits": worker.by_rank(state["bits"]),
@@ -182,21 +182,21 @@ class BatchTraceRecord:
 
 
 KINDS: Final = ("rows", "gradients", "ids", "norms", "cache")
-"""Payloads that are counted apart, per ordered pair of workers."""
+"""Kinds of traffic that are counted separately, per ordered pair of workers."""
 
 NONE: Final = Scores(None, None, None)
 
 
 class RunState:
-    """One worker's run as it stands; only worker 0 (`first`) has a `folder` to write to.
+    """The state of one worker's run; only worker 0 (`first`) has a `folder` to write to.
 
-    begun: the iteration this process starts with; done: iterations done, those before it included. start: the
-    checkpoint it goes on from. rows: of all iterations, as far as they are known. drawn: rows that caches held, and
-    rows asked for. normed, saved: iterations whose norms, whose checkpoints are written.
+    begun: the first iteration of this process; done: finished iterations, including earlier processes. start: the
+    checkpoint it continues from. rows: of all iterations, as far as known. drawn: cached rows and requested rows.
+    normed, saved: iterations with written norms and written checkpoints.
     """
 
     def __init__(self, worker: WorkerState) -> None:
-        """Before the first iteration; all workers together."""
+        """The state before the first iteration; all workers call it together."""
         self.worker, self.options = worker, worker.options
         self.first = worker.place.rank == 0
         self.out = out_folder(self.options)
@@ -229,7 +229,7 @@ class RunState:
         return table
 
     def keep_norms(self) -> None:
-        """Write the norms measured since this was called last; all workers together."""
+        """Write the norms measured since the last call; all workers call it together."""
         for t, inner in sorted(self._norms.items()):
             whole = self.worker.whole(inner)
             if self.folder is not None:
@@ -239,15 +239,16 @@ class RunState:
 
 
 def trace_of(worker: WorkerState) -> TraceRecord | BatchTraceRecord:
-    """What records the accesses of the worker's method."""
+    """The recorder for the accesses of the worker's method."""
     method = worker.method
     return BatchTraceRecord(worker, method) if isinstance(method, BatchWorker) else TraceRecord(worker)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none).
-    tensors: of every worker, bytes by component; None: not counted."""
+    """The results known only at the end. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1:
+    none). tensors: of every worker, bytes by component; None: not counted.
+    """
 
     nbytes: AnyArray
     memory: tuple[tuple[int, int], ...]
@@ -257,12 +258,12 @@ class Outcome:
 
 
 def no_outcome(workers: int) -> Outcome:
-    """At the start of a run."""
+    """The results at the start of a run."""
     return Outcome(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
 
 
 def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunRecord:
-    """The facts of `run` as it stands; it is finished when its last iteration is done."""
+    """The facts of `run` so far; it is finished after its last iteration."""
     worker, options = run.worker, run.options
     return RunRecord(
         versions=versions(),

@@ -1,4 +1,4 @@
-"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and their output."""
+"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and output."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BEST = "best.npz"
 """The weights with the best validation accuracy, in the run folder."""
 
 KEPT_GRAPHS = 1000
-"""Iterations whose graphs the record keeps unless a trace was asked for: a long run's would fill its memory."""
+"""Iterations whose graphs the record keeps unless a trace was requested: a long run's would fill its memory."""
 
 
 class Session(RunState):
-    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint."""
+    """One worker's run. Only worker 0 writes output and prints; every worker saves its part of a checkpoint."""
 
     def __init__(self, worker: WorkerState, watch: Watch) -> None:
-        """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
+        """Restore the checkpoint that the options or a restart require, and open the output files."""
         super().__init__(worker)
         self._watch = watch
         self._scored = False
@@ -54,7 +54,7 @@ class Session(RunState):
     def run(self) -> None:
         """Train until the last iteration, or until a worker is asked to stop.
 
-        Raises DivergedError when the loss or a weight is not a finite number any more.
+        Raises DivergedError when the loss or a weight is not finite any more.
         """
         options = self.options
         progress = Progress(
@@ -81,7 +81,7 @@ class Session(RunState):
                 self._log.close()
 
     def _iterate(self, progress: Progress) -> None:
-        """One iteration and all that follows it."""
+        """One iteration with its evaluation, checkpoint and output."""
         t = self.done
         start = time.perf_counter()
         with self.memory.of(t, self.worker):
@@ -102,7 +102,7 @@ class Session(RunState):
             save(self)
 
     def _opened(self) -> RunFolder | None:
-        """The run folder, where this worker writes one; what an earlier run saved there is set aside."""
+        """The run folder if this worker writes one; checkpoints of an earlier run are moved away."""
         if not (self.first and writes_folder(self.options)):
             return None
         if self.begun == self.options.iterations and _finished(self.out):
@@ -111,7 +111,7 @@ class Session(RunState):
         home = self.out / CHECKPOINTS
         if not restarted() and (self.start is None or home.resolve() not in self.start.resolve().parents):
             set_aside(home)
-        # At once, so that what an interrupted run leaves is known to be a run.
+        # At once, so that the remains of an interrupted run are recognised as a run.
         folder.write_record(run_record(self, no_outcome(self.worker.place.world), None))
         folder.write_iterations(self.rows)
         if self.start is not None:
@@ -119,13 +119,13 @@ class Session(RunState):
         return folder
 
     def _bring_best(self, earlier: Path) -> None:
-        """Copy the best weights of the run that this one goes on from, if it saved any elsewhere."""
+        """Copy the best weights of the resumed run, if they are in another folder."""
         if earlier.is_file() and earlier.resolve() != (self.out / BEST).resolve():
             with atomic_write(self.out / BEST) as file:
                 file.write(earlier.read_bytes())
 
     def _due(self) -> bool:
-        """Whether to save now: every so many iterations, and when asked to stop."""
+        """Whether to save now: at the checkpoint interval, and when asked to stop."""
         every = self.options.checkpoint_every
         return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
 
@@ -136,7 +136,7 @@ class Session(RunState):
         return LocalSums(self._watch.stop, sent)
 
     def _took(self, t: Iteration, graph: SampledGraph | LoadedBatch) -> None:
-        """Keep what the record needs of iteration t."""
+        """Record iteration t."""
         self.drawn = self.drawn[0] + graph.hits, self.drawn[1] + graph.rows
         if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
             self.trace.add(graph)
@@ -153,7 +153,7 @@ class Session(RunState):
         start = time.perf_counter()
         trainer = self.worker.trainer
         self.scores = evaluator.scores(self.worker.network, trainer.x, trainer.fixed)
-        # Without validation nodes nothing tells which weights are best: the last ones count.
+        # Without validation nodes the best weights are unknown: the last ones count.
         if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
             self.best = self.scores
             if self.folder is not None:
@@ -174,7 +174,7 @@ class Session(RunState):
 
 
 def _finished(out: Path) -> bool:
-    """Whether `out` holds the record of a run that did all its iterations."""
+    """Whether `out` contains the record of a run that finished all its iterations."""
     try:
         return read_run(out).record.finished
     except FileError:

@@ -1,7 +1,7 @@
 """From options to one worker that is ready to train: data, partition, matrices, network, method.
 
-`--aggregator auto` selects the kernels that sum neighbours quickest on this machine. Kernels differ in the order of
-their sums, so in the last bits: a run uses the same from start to end.
+`--aggregator auto` selects the fastest aggregation kernels on this machine. Kernels differ in the order of their sums,
+so in the last bits; a run uses the same from start to end.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from runtime.train.simulated_gpu import WaitingTrainer
 
 KERNELS: Final = ("plain", "numba", "dgl")
 ROUNDS: Final = 3
-"""Products of each that are timed; the quickest counts."""
+"""Products that are timed per kernel; the fastest counts."""
 
 
 def with_kernels(options: Options, part: Part, weights: str, dtype: torch.dtype, control: Channel | None) -> Options:
-    """`options`, naming the kernels that `auto` stands for; all workers together, worker 0 measures on its part."""
+    """The options with `auto` replaced by kernels; all workers call it together, and worker 0 measures on its part."""
     if options.aggregator != "auto":
         return options
     if options.device != "cpu":
         return replace(options, aggregator="plain")
     if options.pools:
-        # Maxima are not timed here: compiled ones took 0.03 to 0.07 of torch's (`benchmarks/bench_pooling.py`).
+        # Maxima are not timed: compiled ones took 0.03 to 0.07 of torch's time (`benchmarks/bench_pooling.py`).
         return replace(options, aggregator="numba")
     chosen = torch.zeros(1, dtype=torch.int32)
     if part.rank == 0:
@@ -60,9 +60,9 @@ def with_kernels(options: Options, part: Part, weights: str, dtype: torch.dtype,
 
 
 def quickest(options: Options, part: Part, weights: str, dtype: torch.dtype) -> str:
-    """The kernels with the least time for a sum over all neighbours of `part` and its gradient, of the hidden width.
+    """The fastest kernels for a sum over all neighbours of `part` and its gradient, at the hidden width.
 
-    Where edges are sampled or weights are learnt, the sums that are timed have a weight per entry.
+    If edges are sampled or weights are learnt, the timed sums have a weight per entry.
     """
     took = {}
     for name in KERNELS:
@@ -96,10 +96,10 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 @dataclass(frozen=True)
 class WorkerState:
-    """One worker before its first iteration. control: a channel for small things; None for a single worker.
+    """One worker before its first iteration. control: a channel for small data; None for a single worker.
 
-    held: what it trains (see `Context`).
-    evaluator: None if nothing is computed. emulation: what this worker is a part of, as its record says it.
+    held: the rows it trains (see `Context`). evaluator: None if nothing is computed. emulation: the emulated cluster it
+    belongs to, for its record.
     """
 
     options: Options
@@ -120,15 +120,15 @@ class WorkerState:
     emulation: Mapping[str, Any] | None = None
 
     def by_rank(self, array: AnyArray) -> list[AnyArray]:
-        """Every worker's array of the same type, shapes may differ in the first axis; all workers together."""
+        """Every worker's array of the same type, shapes may differ in the first axis; all workers call it together."""
         if self.control is None:
             return [array]
         flat = np.ascontiguousarray(array)
-        found = self.control.gather_arrays(flat.tobytes())
-        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in found]
+        arrays = self.control.gather_arrays(flat.tobytes())
+        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in arrays]
 
     def whole(self, inner: AnyArray) -> Float32Array:
-        """Values of every node, float32[N], from everyone's values of inner nodes; all workers together."""
+        """Values of every node, float32[N], from all workers' values of inner nodes; all workers call it together."""
         found = np.empty(self.graph.nodes, np.float32)
         values = self.by_rank(inner.astype(np.float32))
         for nodes, own in zip(self.by_rank(self.share.part.inner), values, strict=True):
@@ -136,7 +136,7 @@ class WorkerState:
         return found
 
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint and the run that goes on from it must agree on, by the options that say it."""
+        """The options on which a checkpoint and a resumed run must agree."""
         options = self.options.asdict()
         names = (
             "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
@@ -153,7 +153,7 @@ class WorkerState:
 
 
 def device_of(options: Options, place: Place) -> torch.device:
-    """This worker's device. Raises ScenarioError as `check_gpus` does."""
+    """This worker's device. Raises ScenarioError as in `check_gpus`."""
     torch.set_num_threads(threads_of(options, place))
     if options.device == "cpu":
         return torch.device("cpu")
@@ -180,16 +180,19 @@ def check_gpus(place: Place) -> bool:
 
 
 def backend_of(options: Options) -> str:
-    """The backend of rows and gradients; auto is gloo, since NCCL warns of communicators used in no common order."""
+    """The backend of rows and gradients.
+
+    Auto is gloo, because NCCL warns about communicators used in no common order.
+    """
     return "gloo" if options.backend == "auto" else options.backend
 
 
 def prepare(
     options: Options, place: Place, device: torch.device, shelf: DatasetCache, alone: Channels | None = None
 ) -> WorkerState:
-    """Everything up to the first iteration; all ranks at the same time, the process group being joined.
+    """Everything up to the first iteration; all ranks at the same time, in the joined process group.
 
-    shelf: what earlier runs read and made. alone: channels that answer by themselves, for a rank without others.
+    shelf: data cached from earlier runs. alone: locally answered channels, for a rank without peers.
     """
     channels = alone or Channels(place.rank, place.world, options.timeout, backend_of(options))
     control = channels.control()
@@ -260,7 +263,10 @@ def _recorder(
 
 
 def _method(options: Options, place: Place) -> Method:
-    """The method of `options`. Raises ScenarioError for what it refuses, or where it needs one server and has more."""
+    """The method of `options`.
+
+    Raises ScenarioError for incompatible options, or if it needs one server and has more.
+    """
     method = method_of(options.method, options.knobs)
     method.refuse(options)
     if method.one_server and place.local_world < place.world:
@@ -272,7 +278,7 @@ def _method(options: Options, place: Place) -> Method:
 
 
 def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel | None) -> Mapping[str, Any] | None:
-    """What is emulated, with what only the workers can measure of it; all of them together."""
+    """The emulated cluster, with the parts that only workers can measure; all of them call it together."""
     if machine is not None:
         return machine.measured(channels.open("ids"), control)
     found = Emulation.here()
@@ -282,14 +288,14 @@ def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel
 def _agreed(
     options: Options, dataset: Dataset, place: Place, control: Channel | None, shelf: DatasetCache
 ) -> Partitioning:
-    """The partition that worker 0 made: METIS runs once, and all are sure to have the same."""
+    """The partition that worker 0 computed: METIS runs once, and all workers have the same."""
     if control is None:
         return shelf.owners(options, dataset)
     if options.partition is not None:
-        found = shelf.owners(options, dataset)
-        if found.note and place.rank == 0:
-            sys.stderr.write(f"note: {found.note}\n")
-        return found
+        owners = shelf.owners(options, dataset)
+        if owners.note and place.rank == 0:
+            sys.stderr.write(f"note: {owners.note}\n")
+        return owners
     owner = torch.zeros(dataset.graph.nodes, dtype=torch.int32)
     failed = torch.zeros(1, dtype=torch.int32)
     made: Partitioning | None = None
@@ -324,15 +330,15 @@ def _first_weights(options: Options, network: Network, place: Place) -> None:
 
 
 def weights_of(options: Options) -> str:
-    """What entries weigh, as of `GraphBuilder`."""
+    """The kind of entry weights, as in `GraphBuilder`."""
     if options.model == "graphsage":
         return "mean" if options.sage_mean == "neighbours" else "mean-with-self"
-    # What drawn graphs train is a mean, so the whole graph, which evaluation reads, is one too.
+    # Sampled graphs train a mean, so the whole graph for evaluation is a mean too.
     return "mean-with-self" if options.knobs.get("estimator") == "mean" else "symmetric"
 
 
 def _held(dataset: Dataset, partitioning: Partitioning, share: Share, copies: int) -> Share:
-    """What a worker trains: its own share, or that of the block that `copies` workers hold."""
+    """The rows that a worker trains: its share, or the block that `copies` workers store."""
     if copies == 1:
         return share
     replicas = Replicas(partitioning.parts, copies)
@@ -348,7 +354,7 @@ def _evaluator(context: Context, control: Channel | None, kind: torch.dtype) -> 
 
 
 def _targets(context: Context, kind: torch.dtype) -> Targets:
-    """The training nodes of the rows that a worker trains; it counts those of its own share."""
+    """The training nodes of the rows that a worker trains; for accuracy it counts those of its share."""
     share, held = context.share, context.held
     chosen = np.flatnonzero(held.train)
     nodes = torch.from_numpy(chosen).to(context.device)

@@ -1,4 +1,4 @@
-"""The training loop of workers on GPUs that are not there: waits in the place of computing, in the same session."""
+"""The training loop of workers on emulated GPUs: waits replace computation, in the same session."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from runtime.train.reduce import GlobalSums, LocalSums
 
 
 class WaitingTrainer(Trainer):
-    """Nothing is trained: weights stay as they are, and there is no loss."""
+    """Trains nothing: weights stay unchanged, and there is no loss."""
 
     def __init__(self, *arguments: Any, machine: WaitMachine, context: Context) -> None:
-        """Draw all graphs; all workers together. Other arguments as of `Trainer`."""
+        """Sample all graphs; all workers call it together. Other arguments as in `Trainer`."""
         super().__init__(*arguments)
         assert isinstance(self.recorder, ScaledRecorder)
         self._channel, self._seconds = arguments[5], 0.0
@@ -50,7 +50,7 @@ class WaitingTrainer(Trainer):
         self._nothing = self.gradients.flat.new_zeros(())
 
     def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
-        """Wait as long as iteration t takes; run-wide sums without a loss, and the graph that it trains."""
+        """Wait as long as iteration t takes; returns run-wide sums without a loss, and its graph."""
         graph = self._graphs[t]
         own = replace(own, hits=graph.hits, lookups=graph.rows)
         self.gradients.begin(t, self._nothing, self._nothing, own)
@@ -58,11 +58,11 @@ class WaitingTrainer(Trainer):
         return replace(self.gradients.sums(), loss=None), graph
 
     def took(self, seconds: float) -> float:
-        """What the iteration's waits stand for, from the end of the one before."""
+        """The time that the iteration's waits represent, from the end of the previous one."""
         return self._seconds
 
     def close(self) -> None:
-        """End the sampler's threads, and stand in line for a core again."""
+        """Stop the sampler's threads, and return to normal scheduling priority."""
         self._sampler.close()
         realtime_priority(False)
 
@@ -72,7 +72,7 @@ class WaitingTrainer(Trainer):
 
 
 def _drawn(context: Context, graphs: Any) -> Sequence[SampledGraph]:
-    """The graphs without their matrices, which nobody multiplies. What drawing them really took is not recorded."""
+    """The graphs without their matrices, which are not multiplied. The real time of sampling is not recorded."""
     recorder = context.recorder
     enabled, recorder.enabled = recorder.enabled, False
     found = [replace(graph, inner=context.whole.inner, boundary=None) for graph in graphs]
@@ -116,7 +116,7 @@ def _drawn_at(context: Context) -> tuple[float, float]:
 def _sampler(
     context: Context, machine: WaitMachine, exchange: WaitingExchange, lengths: OpSeconds, recorder: ScaledRecorder
 ) -> Sampler:
-    """What draws the method's graphs, by what its knobs say."""
+    """The sampler of the method's graphs, by its knobs."""
     knobs, channel = context.options.knobs, context.channels.open("ids")
     epsilon, rate = _drawn_at(context)
     if epsilon < 1.0:

@@ -25,7 +25,7 @@ from runtime.train.preflight import DEFAULT, check_outputs, check_worker_count, 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run of a plan: its folder and its arguments as they are typed. name: plan, number and folder in words."""
+    """One run of a plan: its folder and its arguments as typed. name: plan, number and folder in words."""
 
     name: str
     out: str
@@ -34,18 +34,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run to train. name: that of its plan's entry; None for a run that was asked for by itself."""
+    """A run to train. name: the plan's entry; None for a single run."""
 
     options: Options
     name: str | None = None
 
 
 class EntryError(RuntimeError):
-    """An entry of a plan that failed by no user's error; the message names it and what went wrong."""
+    """A plan entry that failed by an internal error; the message names the entry and the error."""
 
 
 def read_plan(path: str) -> tuple[Entry, ...]:
-    """The entries of a plan file: a list of `{out: FOLDER, args: [ARGUMENT, ...]}`, no folder twice.
+    """The entries of a plan file: a list of `{out: FOLDER, args: [ARGUMENT, ...]}`, with distinct folders.
 
     Raises FileError, naming the entry.
     """
@@ -79,7 +79,7 @@ def _word(value: Any) -> bool:
 
 @contextmanager
 def naming(name: str | None) -> Iterator[None]:
-    """Errors in the block name the entry; None: they stay as they are."""
+    """Errors in the block name the entry; None leaves them unchanged."""
     try:
         yield
     except GcnsimError as error:
@@ -128,13 +128,13 @@ HELP: Final[Mapping[str, str]] = {
     "init_weights": "Read the initial weights (.npz, an array per parameter).",
     "save_init": "Write the initial weights (.npz).",
     "device": "cpu or cuda.",
-    "backend": "Sends rows and gradients: gloo, nccl (never run yet), or auto: gloo, on cuda through pinned memory.",
+    "backend": "Transport of tensors: gloo, nccl (never run yet), or auto: gloo, on cuda through pinned memory.",
     "dtype": "float32 or float64.",
-    "aggregator": "Sums over neighbours: plain (torch), numba (gcnsim's own kernels), dgl, or auto (the fastest here).",
-    "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
+    "aggregator": "Kernels that sum neighbours: plain (torch), numba (gcnsim's own), dgl, or auto (the fastest here).",
+    "overlap": "With tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
-    "out": "Run folder; must not hold a run.  [default: that of --resume, else the first free one of run, run-2, ...]",
+    "out": "Run folder; must not hold a run.  [default: --resume's, else the first free one of run, run-2, ...]",
     "record": "Whether to record spans and write the run folder.",
     "warmup": "Iterations at the start that do not count in means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
@@ -149,7 +149,7 @@ HELP: Final[Mapping[str, str]] = {
 
 
 def knobs_of(methods: Iterable[type[Method]]) -> Mapping[str, tuple[Knob, ...]]:
-    """The knobs of `methods` by name: methods may have different ranges and defaults of one."""
+    """The knobs of `methods` by name; methods may have different ranges and defaults for one."""
     found: dict[str, dict[Knob, None]] = {}
     for method in methods:
         for knob in method.knobs():
@@ -193,7 +193,7 @@ def with_options(
 
 
 def _explained(knob: Knob) -> str:
-    """What a knob is, of which methods, its words if it takes a few, and its default."""
+    """A knob's help: its meaning, methods, choices and default."""
     having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
     share = knob.kind == "size" or (knob.kind == "real" and knob.unit == "%")
     shown = (
@@ -216,7 +216,7 @@ _TYPES: Final[Mapping[str, type]] = {
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
-    """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
+    """The options of the arguments. Raises ScenarioError for an invalid value or knob."""
     method = method_type(given["method"])
     fields = {name: given[name] for name in HELP} | {"method": method.name}
     question = {name: given[name] for name in _KNOBS if given[name] is not None}
@@ -244,9 +244,9 @@ def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
 
 
 def tasks_of(argv: Sequence[str]) -> tuple[Task, ...] | None:
-    """The runs that `argv` asks for: one, or those of a plan; None when help was asked for and printed.
+    """The runs that `argv` requests: one, or those of a plan; None if help was printed.
 
-    Raises GcnsimError or a ClickException for a value that is not allowed, naming the entry of a plan.
+    Raises GcnsimError or a ClickException for an invalid value, naming the entry of a plan.
     """
     found = _task_options(argv)
     if found is None:
@@ -258,7 +258,7 @@ def tasks_of(argv: Sequence[str]) -> tuple[Task, ...] | None:
 
 
 def refuse(tasks: Sequence[Task]) -> None:
-    """Raise GcnsimError for what can be seen to fail before any worker starts."""
+    """Raise GcnsimError for errors that can be detected before any worker starts."""
     for task in tasks:
         with naming(task.name):
             check_outputs(task.options)
@@ -266,9 +266,9 @@ def refuse(tasks: Sequence[Task]) -> None:
 
 
 def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], tuple[Task, ...]]:
-    """`argv` and `tasks`; where the default run folder holds a run, with another, which the user is told of.
+    """`argv` and `tasks` with another run folder, which is announced, if the default one contains a run.
 
-    For whoever starts the workers, who must all have the same folder. Raises FileError.
+    For the launcher, because all workers must use the same folder. Raises FileError.
     """
     task = tasks[0]
     folder = free_folder(task.options) if task.name is None else None
@@ -280,7 +280,7 @@ def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], 
 
 
 def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
-    """An entry's run: its own arguments after those of the whole plan, of which it cannot change the workers."""
+    """An entry's run: its arguments follow those of the whole plan and cannot change the number of workers."""
     with naming(entry.name):
         try:
             found = _task_options([*argv, "--plan", "", *entry.arguments, "--out", entry.out])
@@ -296,14 +296,14 @@ def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
 
 
 def error_text(error: GcnsimError | click.ClickException) -> str:
-    """What is wrong with the arguments, in one line."""
+    """The error in the arguments, in one line."""
     if isinstance(error, click.ClickException):
         return " ".join(error.format_message().split()) + " (see python -m runtime.train --help)"
     return str(error)
 
 
 def _task_options(argv: Sequence[str]) -> tuple[Options, str | None] | None:
-    """The options and the plan, if any; None when help was asked for and printed."""
+    """The options and the plan, if any; None if help was printed."""
     try:
         with command.make_context("runtime.train", list(argv)) as context:
             command.invoke(context)

@@ -1,4 +1,4 @@
-"""Runs one worker from start to end.
+"""Run one worker from start to end.
 
 At the end of a run the workers' results are gathered into one object, which worker 0 writes and reports.
 """
@@ -48,9 +48,9 @@ ROUNDS = 8
 
 
 def work(tasks: Sequence[Task], place: Place) -> int:
-    """Train all `tasks` at `place`, in order, until a worker is asked to stop; the exit code.
+    """Train all `tasks` as this worker, in order, until a worker is asked to stop; returns the exit code.
 
-    Whatever goes wrong is raised, and names the entry where the task is one of a plan.
+    Every error is raised, and names the plan entry if there is one.
     """
     datasets = DatasetCache()
     with Watch(place) as watch:
@@ -66,7 +66,7 @@ def work(tasks: Sequence[Task], place: Place) -> int:
 
 
 def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> bool:
-    """Train one run, the process group being joined; whether a worker was asked to stop."""
+    """Train one run in the joined process group; returns whether a worker was asked to stop."""
     started = time.perf_counter()
     options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
@@ -96,7 +96,7 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
 
 
 def _print_results(final: dict[str, Any], options: Options, out: str | None) -> None:
-    """The final figures on standard output; out: the folder of a plan's entry, which then takes one line."""
+    """Print the final figures on standard output; out: the folder of a plan's entry, which takes one line."""
     if options.json:
         text = json.dumps(final if out is None else {"out": out, **final}, allow_nan=False)
     elif out is None:
@@ -111,10 +111,10 @@ def _print_results(final: dict[str, Any], options: Options, out: str | None) -> 
 def clock_offset(
     channel: Channel, world: int, now: Callable[[], int] = time.perf_counter_ns, boot: bytes | None = None
 ) -> int:
-    """Worker 0's clock minus this worker's, in ns; off by half a round trip at most.
+    """Worker 0's clock minus this worker's, in ns; the error is at most half a round trip.
 
-    Each worker in turn asks worker 0 for its time, ROUNDS times, and believes the quickest answer. 0 where both run on
-    one machine, whose processes share the clock. now: this worker's clock; boot: what tells its machine from others.
+    Each worker in turn asks worker 0 for its time, ROUNDS times, and uses the quickest answer. 0 if both run on one
+    machine, whose processes share the clock. now: this worker's clock; boot: identifies its machine.
     """
     boots = channel.gather_arrays(_boot() if boot is None else boot)
     best, offset = None, 0
@@ -135,7 +135,7 @@ def clock_offset(
 
 
 def _boot() -> bytes:
-    """The identity of this machine: the number of its last start."""
+    """The identity of this machine: the id of its last boot."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()
@@ -144,7 +144,7 @@ def _boot() -> bytes:
 
 
 class FinalResults:
-    """Everything gathered; every rank must make one at the same time."""
+    """The gathered results; every rank must create one at the same time."""
 
     def __init__(self, session: Session, origin_ns: int, offset_ns: int) -> None:
         """Gather spans, bytes, memory, norms and accesses of all workers. origin_ns: start of the run."""
@@ -174,7 +174,7 @@ class FinalResults:
             self._norms = None if measured is None else worker.whole(measured[1])
 
     def summary(self) -> Summary | None:
-        """Where the time of this process's iterations went; None without a record or without any iteration."""
+        """The parts of this process's iterations; None without a record or without any iteration."""
         rows = [row for row in self._session.rows if row.iteration >= self._session.begun]
         if self._timeline is None or not rows:
             return None
@@ -206,7 +206,7 @@ class FinalResults:
         folder.write_record(run_record(session, outcome, summary))
 
     def _write_trace(self) -> None:
-        """The access trace where it was asked for, else beside the record of a run that trained anything."""
+        """Write the access trace to its requested place, otherwise next to the record of a run with iterations."""
         session, folder = self._session, self._session.folder
         if session.trace is None or self._trace is None:
             return
@@ -217,7 +217,7 @@ class FinalResults:
             session.trace.write(path, self._trace, self._norms)
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
-        """The final object (docs/training.md). started: when the run began, by `time.perf_counter`."""
+        """The final object (docs/training.md). started: the start of the run, by `time.perf_counter`."""
         session, rows = self._session, self._session.rows
         shares = None if summary is None else summary.shares
         return {
@@ -242,19 +242,22 @@ class FinalResults:
         }
 
     def _iteration_s(self) -> float | None:
-        """Mean seconds of the iterations after the warm-up, as a summary would have it; None without any."""
+        """Mean seconds of the iterations after the warm-up, as in a summary; None without any."""
         rows = self._session.rows
         seconds = [row.seconds for row in rows[min(self._session.options.warmup, len(rows) - 1) :]]
         return float(np.mean(seconds)) if rows else None
 
     def _held(self) -> tuple[dict[str, int], ...] | None:
-        """Bytes of every worker's tensors by component; None where one could not count them."""
+        """Bytes of every worker's tensors by component; None if one could not count them."""
         if any(-1 in row for row in self._tensors):
             return None
         return tuple(dict(zip(COMPONENTS, row, strict=True)) for row in self._tensors)
 
     def _rows(self) -> list[IterationRow]:
-        """The iterations; the last one takes what was through only after it, so that the bytes add up to the run's."""
+        """The iterations.
+
+        The last one includes traffic that finished after it, so that the bytes add up to the run's.
+        """
         rows = list(self._session.rows)
         if rows:
             rest = int(self._bytes.sum()) - sum(row.bytes_sent for row in rows)

@@ -1,1 +1,1 @@
-"""The pages: what each shows, and what it asks."""
+"""The pages and their questions."""

@@ -1,4 +1,4 @@
-"""Pages of a few fields and one long piece of work: Compare, Plan, Sweep, Timeline, Validation."""
+"""Pages with a few fields and one long job: Compare, Plan, Sweep, Timeline, Validation."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Values = Mapping[str, str]
 
 
 IF_REQUESTED: Final = "asked"
-"""Where the address asks for something."""
+"""The job starts if the address contains a question."""
 
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 
 CHANCE: Final = "90%"
-"""What a chance of meeting a target is at first."""
+"""The initial chance of meeting a target."""
 
 NEEDED: Final = ("dataset", "minimise")
-"""Fields of Plan that are never left open."""
+"""Required fields of Plan."""
 
 MEASURED: Final = "measured_compute"
 OWN_DATA: Final = ("graph", MEASURED)
@@ -43,7 +43,7 @@ OWN_DATA: Final = ("graph", MEASURED)
 OPTION: Final = "--measured-compute"
 
 MOST_LIST: Final = 4000
-"""Letters of a list of folders."""
+"""The most characters of a list of folders."""
 
 
 RUNS: Final = ("run.json/",)
@@ -280,25 +280,25 @@ FORMS: Final = (
 
 
 def of_path(path: str) -> Form | None:
-    """The page at an address's path; None where there is none."""
+    """The page at an address's path; None if there is none."""
     return next((form for form in FORMS if form.path == path), None)
 
 
 def read(form: Form, query: str | None) -> dict[str, str]:
-    """The values of the fields that an address has. Raises ScenarioError."""
-    found = {field.name: field.usual for field in form.fields}
+    """The field values in an address. Raises ScenarioError."""
+    values = {field.name: field.usual for field in form.fields}
     most = {field.name: field.most for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
-        if name not in found:
-            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, found)}")
+        if name not in values:
+            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, values)}")
         if len(text) > most[name] or not text.isprintable():
             raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most[name]} printable characters")
-        found[name] = text
-    return found
+        values[name] = text
+    return values
 
 
 def layout(form: Form, query: str | None, files: Files) -> html.Div:
-    """The page with the values of an address, which is put right where it is wrong."""
+    """The page with the values of an address; invalid ones are replaced."""
     wrong: list[Any] = []
     try:
         values = read(form, query)
@@ -321,7 +321,7 @@ def layout(form: Form, query: str | None, files: Files) -> html.Div:
 
 
 def attach(app: Dash, files: Files) -> None:
-    """The callbacks of the fields: address, command line and what the page shows at once follow them."""
+    """Attach the callbacks of the fields: they update address, command line and content."""
 
     @app.callback(
         Output("query", "data", allow_duplicate=True),

@@ -1,4 +1,4 @@
-"""The Sweep page: the points of a folder as parallel coordinates, those that a filter leaves, and the best of them."""
+"""The Sweep page: the points of a folder as parallel coordinates, filtered, and the best of them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gcnsim.report.page.html import one_line
 from gcnsim.report.palette import THEMES
 
 SHOWN: Final = 10
-"""Points of the table."""
+"""The most points in the table."""
 
 MOST_POINTS: Final = 100_000
-"""Points that a page opens; of larger sweeps the command line says the best."""
+"""The most points that a page opens; use the command line for larger sweeps."""
 
 MOST_KEPT: Final = 4
 FASTEST: Final = "iteration_s"
@@ -36,11 +36,11 @@ COLUMNS: Final = (
     "speedup_vs_full_graph",
     "gpu_utilization",
 )
-"""Columns that the page proposes to decide; it takes every other, too."""
+"""Columns suggested for ordering; every other one works too."""
 
 
 class Tables:
-    """Sweeps that were opened, kept until their folder changes."""
+    """Opened sweeps, cached until their folder changes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -59,23 +59,23 @@ class Tables:
         return sweep
 
     def records(self, path: str) -> tuple[Any, list[dict[str, Any]]]:
-        """The sweep in a folder and its points so far. Raises FileError."""
-        found = self.open(path)
+        """The sweep in a folder and its finished points. Raises FileError."""
+        results = self.open(path)
         key = (path, *_stamps(Path(path)))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return found, self._kept[key]
-        records = found.to_arrow().to_pylist()
+                return results, self._kept[key]
+        records = results.to_arrow().to_pylist()
         with self._lock:
             self._kept[key] = records
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return found, records
+        return results, records
 
 
 def _stamps(folder: Path) -> list[tuple[str, int, int]]:
-    """What changes where a sweep goes on."""
+    """File stamps that change while a sweep runs."""
     files = [path for path in (*folder.glob("*.parquet"), *folder.glob("parts/*.parquet")) if path.is_file()]
     return [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(files)]
 
@@ -84,7 +84,7 @@ TABLES: Final = Tables()
 
 
 def conditions(values: Mapping[str, str]) -> list[str]:
-    """The filters that the page's field has, one after each semicolon."""
+    """The filters in the page's field, separated by semicolons."""
     return [word.strip() for word in values["where"].split(";") if word.strip()]
 
 
@@ -109,16 +109,16 @@ def _descending(values: Mapping[str, str]) -> bool:
 
 
 def command(values: Mapping[str, str]) -> list[str]:
-    """The command line that asks the same."""
-    found = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
-    found += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
-    found += ["--descending"] if values["descending"] == "yes" else []
-    found += [word for condition in conditions(values) for word in ("--where", condition)]
-    return found
+    """The command line of the same question."""
+    words = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
+    words += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
+    words += ["--descending"] if values["descending"] == "yes" else []
+    words += [word for condition in conditions(values) for word in ("--where", condition)]
+    return words
 
 
 def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
-    """What the page shows of these values. Raises GcnsimError."""
+    """The page's content for these values. Raises GcnsimError."""
     from gcnsim.report.page.sweep import PointOrder, first_sentence
     from gcnsim.report.sweep import row_of_record
 
@@ -168,7 +168,7 @@ def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> h
     keys += [by] if by in MEANINGS and by != FASTEST else []
     more = columns_of(list(map(row_of_record, first)), [*keys, "speedup_vs_full_graph", "limited_by", "memory_bytes"])
     raw = [] if by in (FASTEST, *axes, *keys) else [by]
-    # A path may be broken after its point.
+    # A path may be wrapped after its dot.
     heads = ["point", *(axis.replace(".", ". ") for axis in axes)]
     heads += [*(one_line(item.head) for item in more), *raw]
     lines = [

@@ -1,4 +1,4 @@
-"""The Timeline page: one steady iteration of a setting, or of a recorded run beside its prediction."""
+"""The Timeline page: one steady iteration of a setting, or of a recorded run with its prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcnsim.questions import plain, words
 
 METHOD: Final = "psc-gcn"
 SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")
-"""Fields of the page that are fields of a question of What-if."""
+"""Fields of the page that are fields of a What-if question."""
 
 OF_RUNS: Final = {"calibration": "--calibration", "measured_compute": "--measured-compute"}
 """Fields of the page that are of a recorded run, and their options."""
@@ -22,12 +22,12 @@ FIRST: Final = PageQuestion()
 
 
 def usual(name: str) -> str:
-    """What a field of the setting says at first."""
+    """The initial value of a field."""
     return plain(getattr(FIRST, name))
 
 
 def question(values: Mapping[str, str]) -> PageQuestion:
-    """The setting, checked as that of What-if is. Raises ScenarioError."""
+    """The setting, checked as in What-if. Raises ScenarioError."""
     method = values["method"]
     if method not in methods():
         raise ScenarioError(f"method: unknown {method[:40]!r}; {nearest(method, methods())}")

@@ -1,4 +1,4 @@
-"""The What-if page, the first that anybody sees: sliders, the picture, the table, and the whole answer as a job."""
+"""The What-if page, the start page: sliders, the figure, the table, and the complete answer as a job."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ FIELDS: Final = (*SLIDERS, *TEXTS, "methods")
 
 MOST_BARS: Final = 12
 MOST_POINTS: Final = 7
-"""Values at which a line against an axis is simulated."""
+"""The most values of an axis that are simulated for a line."""
 
 
 def shown(name: str, value: float) -> str:
-    """A slider's value for people."""
+    """A slider's value as text."""
     return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
 
 
@@ -116,7 +116,7 @@ def _more(name: str, label: str, value: str) -> html.Div:
 
 
 def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
-    """The page of a question; own: begin with the fields of one's own graph open."""
+    """The page of a question; own: show the fields for your own graph."""
     stops_of = {name: stops(name, getattr(question, name)) for name in SLIDERS}
     presets = [
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
@@ -172,7 +172,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
 def question_of(
     values: Mapping[str, Any], stops_of: Mapping[str, Sequence[float]], question: PageQuestion
 ) -> PageQuestion:
-    """The question that the page's fields ask. Raises ScenarioError."""
+    """The question in the page's fields. Raises ScenarioError."""
     found: dict[str, Any] = {}
     for name in SLIDERS:
         place = int(float(values[name]))
@@ -185,7 +185,7 @@ def question_of(
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:
-    """The question with the methods of its measured file where it names none, and what that file holds."""
+    """The question with the methods of its measured file if it names none, and the contents of that file."""
     path = files.path(question.measured)
     if path is None:
         return question, None
@@ -213,7 +213,7 @@ def _paths(question: PageQuestion, files: Files) -> dict[str, str | None]:
 
 
 def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
-    """Rows along the axis of the chosen figure, of the methods that it changes."""
+    """Rows along the axis of the chosen figure, for the methods that it affects."""
     axis = question.figure
     graph, paths = files.path(question.graph), _paths(question, files)
     every = STOPS[axis]
@@ -230,7 +230,7 @@ def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: Req
 def picture(
     question: PageQuestion, rows: Sequence[Row], along: Sequence[Row], theme: str
 ) -> tuple[dict[str, Any], html.Ul]:
-    """The chosen figure, as plain data, and its legend, which as text wraps on a phone."""
+    """The chosen figure as plain data, and its legend as text, which wraps on a phone."""
     chosen = THEMES[theme]
     if not along:
         data = rows_data(rows, MOST_BARS)

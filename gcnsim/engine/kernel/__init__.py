@@ -1,1 +1,1 @@
-"""The engine in flat arrays: plain Python that can be compiled, and is."""
+"""The engine in flat arrays: plain Python that can also be compiled."""

@@ -44,7 +44,9 @@ from gcnsim.engine.kernel.simd_loops import LANES, block_within, pitch, rate_row
 
 
 def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
-    """Start the flow `event` of `units` > 0 on `bundle`: at what its links can spare until the end of the grain."""
+    """Start the flow `event` of `units` > 0 on `bundle`, with the free capacity of its links until the end of the
+    grain.
+    """
     calendar, links, flows, grains = state.calendar, state.links, state.flows, state.grains
     group = links.group[bundle]
     elapsed, had, rate = calendar.scalar[NOW] - links.last[group], flows.counts[bundle], flows.rates[bundle]
@@ -57,14 +59,14 @@ def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
     first_rate = _given(links, flows, grains, group, bundle, left) if left > 0 else 0.0
     rate = (rate * had + first_rate) / (had + 1)
     flows.rates[bundle] = rate
-    # Service is that at the last sharing: as if the new rate had held since then.
+    # The service counter is the one at the last sharing: as if the new rate had applied since then.
     flows.service[bundle] = served - rate * elapsed
     if left > 0:
         set_due(links, grains, group, bundle, due_at(links, flows, group, bundle))
 
 
 def _given(links: Links, flows: Flows, grains: Grains, group: int, bundle: int, left: int) -> float:
-    """The rate that a flow that starts on `bundle` is given for the `left` picoseconds of the grain."""
+    """The rate of a flow that starts on `bundle`, for the `left` picoseconds of the grain."""
     rate = inf
     begin, end = links.route_at[bundle], links.route_at[bundle + 1]
     for index in range(begin, end):
@@ -82,7 +84,7 @@ def _given(links: Links, flows: Flows, grains: Grains, group: int, bundle: int, 
 
 
 def finish_coarse(state: State, group: int) -> None:
-    """Take out the flows of a group whose last unit is there, by when that was and bundle, as what is done now."""
+    """Remove the flows of a group whose last unit has arrived, by time and bundle, and record them as done."""
     calendar, links, flows, grains = state.calendar, state.links, state.flows, state.grains
     now, base = calendar.scalar[NOW], links.first_bundle[group]
     calendar.scalar[DONE] = 0
@@ -94,7 +96,7 @@ def finish_coarse(state: State, group: int) -> None:
 
 
 def _take_out(calendar: Calendar, links: Links, flows: Flows, grains: Grains, group: int, bundle: int) -> None:
-    """Take the flows of a bundle that are through out of its heap; their rates are spare, and owed to others."""
+    """Remove finished flows of a bundle from its heap; their rates become free capacity and are carried over."""
     scalar, base, rate = calendar.scalar, flows.room_at[bundle], flows.rates[bundle]
     elapsed = scalar[NOW] - links.last[group]
     # One picosecond of service covers the rounding of the due time and the last bits of the additions.
@@ -119,7 +121,7 @@ def _take_out(calendar: Calendar, links: Links, flows: Flows, grains: Grains, gr
 
 
 def share_coarse(calendar: Calendar, links: Links, flows: Flows, grains: Grains, group: int) -> None:
-    """Something has changed: share the links of `group` anew if the grain is over, else when it is."""
+    """Share the links of `group` anew if the grain is over, otherwise at its end."""
     now, grain = calendar.scalar[NOW], calendar.scalar[GRAIN]
     again = links.last[group] + grain
     if now >= again:
@@ -132,7 +134,7 @@ def share_coarse(calendar: Calendar, links: Links, flows: Flows, grains: Grains,
 
 
 def _share_anew(now: int, grain: int, links: Links, flows: Flows, grains: Grains, group: int) -> bool:
-    """Share the links of `group`; whether a supply is more than a capacity, which holds for no longer than a grain."""
+    """Share the links of `group`. Returns whether a supply exceeds a capacity, which is valid for one grain only."""
     advance_group(links, flows, group, now)
     forget_due(links, grains, group)
     paid = False
@@ -177,14 +179,14 @@ def _note_within(links: Links, flows: Flows, grains: Grains, group: int, limit: 
 
 
 def _note(links: Links, flows: Flows, grains: Grains, group: int, begin: int, end: int, limit: float) -> None:
-    """Note, of the bundles from `begin` to `end`, when those are done that are within `limit` picoseconds."""
+    """Note the end of those bundles from `begin` to `end` that finish within `limit` picoseconds."""
     for bundle in range(begin, end):
         if flows.heads[bundle] - flows.service[bundle] <= limit * flows.rates[bundle]:
             set_due(links, grains, group, bundle, due_at(links, flows, group, bundle))
 
 
 def _note_first(links: Links, flows: Flows, grains: Grains, group: int) -> None:
-    """Note the bundles of `group` that are done first of all, however late."""
+    """Note the bundles of `group` that finish first, however late."""
     due = inf
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     if links.senders[group]:
@@ -194,7 +196,7 @@ def _note_first(links: Links, flows: Flows, grains: Grains, group: int) -> None:
             if flows.rates[bundle] > 0.0:
                 due = min(due, (flows.heads[bundle] - flows.service[bundle]) / flows.rates[bundle])
     if due < float(NEVER):
-        # A little more, lest rounding finds none.
+        # Slightly more, so that rounding finds at least one.
         _note_within(links, flows, grains, group, due * (1.0 + 1e-9) + 1.0)
 
 
@@ -203,12 +205,12 @@ NEVER = 2**62
 
 
 def first_due_at(links: Links, grains: Grains, group: int) -> int:
-    """When the first bundle of the heap of `group` is done, NEVER for an empty one."""
+    """When the first bundle of the heap of `group` is done; NEVER for an empty heap."""
     return grains.due_time[grains.due_heap[links.first_bundle[group]]] if grains.due_size[group] else NEVER
 
 
 def due_at(links: Links, flows: Flows, group: int, bundle: int) -> int:
-    """When the first flow of `bundle` is done, rounded up: never before its last unit is there."""
+    """When the first flow of `bundle` is done, rounded up so that its last unit has arrived."""
     if flows.rates[bundle] <= 0.0:
         return NEVER
     lasts = (flows.heads[bundle] - flows.service[bundle]) / flows.rates[bundle]
@@ -216,7 +218,7 @@ def due_at(links: Links, flows: Flows, group: int, bundle: int) -> int:
 
 
 def set_due(links: Links, grains: Grains, group: int, bundle: int, time: int) -> None:
-    """Let `bundle` be done at `time`; at NEVER it is not in the heap."""
+    """Set the end of `bundle` to `time`; NEVER removes it from the heap."""
     base, size, index = links.first_bundle[group], grains.due_size[group], grains.due_place[bundle]
     if time < NEVER:
         grains.due_time[bundle] = time
@@ -248,7 +250,7 @@ def _sooner(grains: Grains, one: int, other: int) -> bool:
 
 
 def _settle(grains: Grains, base: int, size: int, index: int) -> None:
-    """Move the bundle at `index` of the heap of `size` that begins at `base` up, or down, to where it belongs."""
+    """Move the bundle at `index` up or down to its place, in the heap of `size` that begins at `base`."""
     heap, places = grains.due_heap, grains.due_place
     moved = heap[base + index]
     while index > 0:

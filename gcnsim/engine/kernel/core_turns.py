@@ -1,4 +1,4 @@
-"""Threads that take turns on cores: `gcnsim.engine.cores` in flat arrays, step for step."""
+"""Threads that share cores: `gcnsim.engine.cores` in flat arrays, step by step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _advance(machines: Machines, machine: int, now: int) -> None:
 
 
 def _wait(machines: Machines, machine: int, thread: int) -> None:
-    """Let `thread` wait for a core, after those that have had less."""
+    """Queue `thread` for a core, after the threads with less core time."""
     machines.had[thread] = min(machines.had[thread], machines.least[machine] + machines.slice_ps[machine])
     machines.serial[machine] += 1
     size = machines.ready_size[machine]
@@ -61,7 +61,7 @@ def add_thread(calendar: Calendar, machines: Machines, thread: int, work: float,
 
 
 def _keep(machines: Machines, machine: int, now: int) -> None:
-    """Leave those on cores that have work and whose turn is not over."""
+    """Keep the threads on cores that have work and whose slice is not over."""
     first, size = machines.first[machine], machines.running_size[machine]
     end = first
     for index in range(first, first + size):
@@ -92,7 +92,7 @@ def _keep(machines: Machines, machine: int, now: int) -> None:
 
 
 def _next(machines: Machines, machine: int, now: int) -> int:
-    """The thread whose turn it is; it has a core from now on."""
+    """Move the next waiting thread to a core."""
     ready = machines.ready_size[machine]
     thread = pop_small(
         machines.ready_had, machines.ready_serial, machines.ready_thread, machines.first[machine], ready
@@ -105,7 +105,7 @@ def _next(machines: Machines, machine: int, now: int) -> int:
 
 
 def _preempt(machines: Machines, machine: int, now: int) -> None:
-    """Give woken threads the cores of running ones that have had more and have kept them for a while."""
+    """Let woken threads preempt running ones that have had more core time and have used their minimum."""
     first = machines.first[machine]
     last = first + machines.running_size[machine] - 1
     while machines.ready_size[machine] and machines.woken[machines.ready_thread[first]]:
@@ -126,7 +126,7 @@ def _preempt(machines: Machines, machine: int, now: int) -> None:
 
 
 def _service(machines: Machines, machine: int, now: int, rate: float) -> int:
-    """In how many picoseconds the woken thread that is next takes a core of a running one."""
+    """Picoseconds until the next woken thread preempts a running one."""
     first = machines.first[machine]
     soonest = -1
     for index in range(first, first + machines.running_size[machine]):
@@ -140,7 +140,7 @@ def _service(machines: Machines, machine: int, now: int, rate: float) -> int:
 
 
 def next_event(calendar: Calendar, machines: Machines, machine: int) -> None:
-    """Who runs from this instant on, and until when nothing changes by itself."""
+    """Decide which threads run from this instant on, and set the time of the next change."""
     scalar = calendar.scalar
     now = scalar[NOW]
     _keep(machines, machine, now)
@@ -171,7 +171,9 @@ def next_event(calendar: Calendar, machines: Machines, machine: int) -> None:
 
 
 def schedule_cores(calendar: Calendar, machines: Machines, machine: int) -> None:
-    """A task is done, or a slice is over: note what is done now; who runs is decided when all is told."""
+    """A task is done, or a slice is over: record what has ended; the next decision follows when all events are
+    processed.
+    """
     scalar = calendar.scalar
     _advance(machines, machine, scalar[NOW])
     scalar[DONE] = 0

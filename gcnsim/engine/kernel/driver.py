@@ -1,4 +1,4 @@
-"""A run by the kernel: from a schedule to what the kernel works on, its questions answered, its rows as a `Run`."""
+"""Run the kernel: convert a schedule to the kernel's arrays, answer its callbacks, return the result as a `Run`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from gcnsim.schedule.columns import Columns, rows_by, stream_waits
 from gcnsim.timeline import PS_PER_S
 
 LARGE: Final = 48
-"""Fewest bundles of a group that is shared once per grain: smaller ones are shared exactly in no time."""
+"""The fewest bundles of a group that is shared once per grain; smaller ones are cheap to share exactly."""
 
 
 KEPT: Final = 2_000
@@ -134,7 +134,7 @@ def rows_of(schedule: Schedule, most: int) -> Rows:
 
 
 class _Waits(NamedTuple):
-    """What ops wait for, as `Ops` has it."""
+    """The dependencies of ops, in the form of `Ops`."""
 
     follower_at: IntArray
     follower: IntArray
@@ -188,7 +188,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
     scalar[[OPS, GROUPS, HEADS, LATES]] = ops.bundle.size, groups, ops.head.size, ops.late_op.size
     running = np.zeros(most, np.int64)
     running[0] = ops.bundle.size
-    # A stream has one op under way at most, and a resource one timer and one place in the queue.
+    # A stream has at most one active op, and a resource one timer and one place in the queue.
     return Calendar(
         scalar=scalar,
         time=_ints(room),
@@ -210,7 +210,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
 
 
 def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
-    """No flow under way, with room for one of each stream of a bundle."""
+    """No active flow, with room for one per stream of a bundle."""
     size, groups = links.group.size, links.last.size
     room_at = columns.derived(f"room of {size} bundles", lambda: _room(bundle, columns.stream, size))
     return Flows(
@@ -232,7 +232,7 @@ def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
 
 
 def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
-    """Groups of `large` bundles and more that are shared once per `grain` picoseconds, unless flows wait for queues."""
+    """The groups of at least `large` bundles, shared once per `grain` picoseconds unless flows wait for queues."""
     size = links.group.size
     kinds = np.add.reduceat((np.diff(links.route_at) > 0).astype(np.int64), links.first_bundle[:-1])
     wide = np.where(links.senders > 0, np.diff(links.first_bundle), kinds)
@@ -252,14 +252,14 @@ def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
 
 
 def _messages(columns: Columns, flows: BoolArray) -> Messages:
-    """Empty connections, with room for a message of each stream."""
+    """Empty connections, with room for one message per stream."""
     count = int(columns.connection.max(initial=-1)) + 1
     at = columns.derived("connections", lambda: _room(np.where(flows, columns.connection, -1), columns.stream, count))
     return Messages(at, _ints(count), _ints(count), _ints(int(at[-1])), np.zeros(count))
 
 
 def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple[IntArray, Machines]:
-    """Per op the number of its thread (of those of `threads`), and the machines with no thread at work."""
+    """The thread number of each op (of those in `threads`), and the machines without active threads."""
     links = tuple(schedule.cores)
     of_op, own, at = columns.derived(f"threads of {links}", lambda: _threads(links, columns, threads))
     count = own.size
@@ -293,8 +293,10 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
 
 
 def _threads(links: tuple[int, ...], columns: Columns, threads: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Of the ops of `threads`, on machines that are these links: the number of the thread of each op, int64[n], -1 of
-    others; of each thread its machine; where the tasks of each begin."""
+    """The thread of each op of `threads` on the machines that are these links, int64[n], -1 for other ops.
+
+    Also the machine of each thread, and where the tasks of each begin.
+    """
     numbers = {link: index for index, link in enumerate(links)}
     chosen = np.flatnonzero(threads)
     machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
@@ -306,9 +308,9 @@ def _threads(links: tuple[int, ...], columns: Columns, threads: BoolArray) -> tu
 
 
 def _room(owner: IntArray, stream: IntArray, count: int) -> IntArray:
-    """Where each of `count` owners' places begin, int64[count + 1]: one for each stream whose ops it owns.
+    """The first index of each of `count` owners' slots, int64[count + 1]: one slot per stream whose ops it owns.
 
-    owner: of each op, negative for none.
+    owner: the owner of each op, negative for none.
     """
     own = owner >= 0
     width = int(stream.max(initial=0)) + 1
@@ -323,7 +325,7 @@ def _ints(size: int) -> IntArray:
 
 
 Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray, int, int], int]
-"""`gcnsim.engine.kernel.run.run`, as it stands or compiled."""
+"""`gcnsim.engine.kernel.run.run`, interpreted or compiled."""
 
 
 def simulate_by(
@@ -335,9 +337,9 @@ def simulate_by(
     endless: bool = False,
     large: int = LARGE,
 ) -> Run:
-    """What `gcnsim.engine.reference.simulate` gives, by `kernel`, and about that for a schedule with a grain.
+    """Run `schedule` on `kernel`, with the result of `gcnsim.engine.reference.simulate`; with a grain approximately so.
 
-    large: fewest bundles of a group of links that is then shared once per grain (`coarse`).
+    large: the fewest bundles of a group that is shared once per grain (`coarse`).
 
     Raises RuntimeError for a run that gets stuck.
     """
@@ -358,6 +360,6 @@ def simulate_by(
             complete += 1
             if stop.over(starts, ends, complete):
                 scalar[STOP] = closing[complete - 1]
-        # Of those that are complete all have been asked about, or no more is asked.
+        # All complete iterations were checked, or no more checks are needed.
         scalar[ASKED] = stop.opened if scalar[STOP] >= 0 else stop.next_check(complete) - 1
     return stop.run(starts, ends, int(scalar[COMPLETE]))

@@ -1,4 +1,4 @@
-"""Flows that start, wait for queues and end: `gcnsim.engine.fluid` in flat arrays, step for step."""
+"""Flows that start, wait for queues and end: `gcnsim.engine.fluid` in flat arrays, step by step."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, share
 from gcnsim.engine.kernel.simd_loops import LANES, pitch, serve
 
 OP = 2**32 - 1
-"""Bits of an event that say the op; those above say the iteration."""
+"""Bits of an event that hold the op; the higher ones hold the iteration."""
 
 
 def share_later(calendar: Calendar, resource: int) -> None:
-    """Let `resource` be shared anew at the end of this instant, once."""
+    """Mark `resource` for one new sharing at the end of this instant."""
     if calendar.dirty[resource] == 0:
         calendar.dirty[resource] = 1
         scalar = calendar.scalar
@@ -38,7 +38,7 @@ def share_later(calendar: Calendar, resource: int) -> None:
 
 
 def next_dirty(calendar: Calendar) -> int:
-    """Take the resource that became dirty first out of the queue."""
+    """Remove and return the resource that became dirty first."""
     scalar = calendar.scalar
     index = scalar[DIRTY_HEAD]
     scalar[DIRTY_HEAD] = index + 1 if index + 1 < scalar[RESOURCES] else 0
@@ -47,9 +47,9 @@ def next_dirty(calendar: Calendar) -> int:
 
 
 def join(state: State, event: int, units: float) -> int:
-    """Start the flow `event` of `units` > 0. The group if it must be shared at once, else -1.
+    """Start the flow `event` of `units` > 0. Returns the group if it must be shared at once, otherwise -1.
 
-    Simultaneous changes are rare where one kind of flow has a link to itself: they do not wait for each other.
+    Simultaneous changes are rare if one kind of flow has a link to itself: they do not wait for each other.
     """
     calendar, links, flows = state.calendar, state.links, state.flows
     bundle = state.ops.bundle[event & OP]
@@ -72,7 +72,7 @@ def join(state: State, event: int, units: float) -> int:
 
 
 def share_group(state: State, group: int) -> None:
-    """Share the links of `group` among the flows now under way, and wait for the first that will be done."""
+    """Share the links of `group` among its current flows, and set the timer for the first one to finish."""
     calendar, links, flows = state.calendar, state.links, state.flows
     if state.grains.grouped[group]:
         share_coarse(calendar, links, flows, state.grains, group)
@@ -86,7 +86,7 @@ def share_group(state: State, group: int) -> None:
 
 
 def finish(state: State, group: int) -> None:
-    """Take out the flows whose last unit is there, in the order of bundles, then of ends, as what is done now."""
+    """Remove the flows whose last unit has arrived, in the order of bundles, then of ends, and record them as done."""
     calendar, links, flows = state.calendar, state.links, state.flows
     if state.grains.grouped[group]:
         finish_coarse(state, group)
@@ -102,7 +102,7 @@ def finish(state: State, group: int) -> None:
 
 
 def _take_out_all(calendar: Calendar, links: Links, flows: Flows, group: int, begin: int, end: int) -> None:
-    """Take out the flows of the bundles from `begin` to `end` that are through."""
+    """Remove the finished flows of the bundles from `begin` to `end`."""
     for bundle in range(begin, end):
         # One picosecond of service covers the rounding of the due time and the last bits of the additions.
         if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
@@ -110,7 +110,7 @@ def _take_out_all(calendar: Calendar, links: Links, flows: Flows, group: int, be
 
 
 def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle: int) -> None:
-    """Take the flows of a bundle that are through out of its heap."""
+    """Remove the finished flows of a bundle from its heap."""
     level = flows.service[bundle] + flows.rates[bundle]
     base = flows.room_at[bundle]
     scalar = calendar.scalar
@@ -127,10 +127,10 @@ def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle
 
 
 def backlog(state: State, op: int) -> int:
-    """Picoseconds until what the flows under way have in the queues of the links of flow `op` is through.
+    """Picoseconds to drain the data of current flows in the queues of the links of flow `op`.
 
-    At most `queue` units each, those that follow a flow on its connection among them. Flows that started at this very
-    instant have nothing there yet.
+    At most `queue` units each, including those that follow a flow on its connection. Flows that started at this instant
+    have nothing in the queues yet.
     """
     links, flows, ops, messages = state.links, state.flows, state.ops, state.messages
     queue, bundle = ops.queue[op], ops.bundle[op]

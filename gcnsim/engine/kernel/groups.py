@@ -23,10 +23,10 @@ from gcnsim.schedule.columns import Columns
 from gcnsim.timeline import PS_PER_S
 
 FULL: Final = 0.5
-"""Share of the pairs of a sender and a receiver with flows from which on a group is shared as a matrix."""
+"""The least share of sender-receiver pairs with flows for which a group is shared as a matrix."""
 
 WIDE: Final = 6
-"""Fewest senders and receivers of a group that is shared as a matrix."""
+"""The fewest senders and receivers of a group that is shared as a matrix."""
 
 ROOM: Final = 65_536
 """Words for the sharings of a group that are remembered: half a MB."""
@@ -35,13 +35,14 @@ MOST_KEPT: Final = 1024
 """And most of them."""
 
 Kind = tuple[tuple[int, ...], float]
-"""Route and cap of a bundle, infinite for none."""
+"""Route and cap of a bundle; an infinite cap means none."""
 
 
 def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tuple[Links, IntArray]:
-    """The groups that `flows` of the ops cross, and the bundle of each op, int64[n], -1 for others.
+    """The groups that the `flows` of the ops cross, and the bundle of each op, int64[n], -1 for others.
 
-    capacity: units per second of each link. flows: those without a thread: all else is found once for a structure.
+    capacity: units per second of each link. flows: those without a thread. All results except capacities are computed
+    once per structure.
     """
     links, bundle, owners = columns.derived(
         f"groups of {len(capacity)} links", lambda: _groups(len(capacity), columns, flows)
@@ -52,8 +53,10 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
 
 
 def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
-    """As `grouped`, of `count` links whose capacities are left at 0; and of each link its id, int64[L], -1 for those
-    whose capacity is known here: caps of bundles, and what a row is padded with."""
+    """The same as `grouped` for `count` links, with capacities left at 0.
+
+    Also the id of each link, int64[L]; -1 for links whose capacity is known here: caps of bundles, and padding.
+    """
     chosen = np.flatnonzero(flows)
     caps, cap = np.unique(columns.cap[chosen], return_inverse=True)
     keys, key = np.unique(columns.way[chosen].astype(np.int64) * (caps.size + 1) + cap, return_inverse=True)
@@ -77,7 +80,7 @@ def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntA
 
 @dataclass
 class _Numbers:
-    """Groups as they are added: rows of `Links`, as lists."""
+    """Collects groups as rows of `Links`, in lists."""
 
     of: dict[Kind, int] = field(default_factory=dict)
     first_bundle: list[int] = field(default_factory=lambda: [0])
@@ -94,7 +97,7 @@ class _Numbers:
     owners: list[int] = field(default_factory=list)
 
     def add(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
-        """A group of links, ascending ids, crossed by `kinds`, ascending."""
+        """Add a group of links (ascending ids), crossed by `kinds` (ascending)."""
         senders, receivers = _sides(kinds)
         if senders:
             self._add_matrix(links, senders, receivers, kinds)
@@ -108,7 +111,7 @@ class _Numbers:
         self.first_link.append(len(self.capacity))
 
     def _add_links(self, links: Sequence[int], spare: int = 0) -> None:
-        """The links, and places that are none."""
+        """Add the links, and padding."""
         self.capacity += [0.0] * (len(links) + spare)
         self.owners += [*links, *[-1] * spare]
 
@@ -122,7 +125,7 @@ class _Numbers:
             route, cap = kind
             mine = [local[link] for link in route]
             if cap < inf:
-                # A cap is a link of the bundle's own.
+                # A cap is a private link of the bundle.
                 mine.append(len(self.capacity))
                 self.capacity.append(cap / PS_PER_S)
                 self.owners.append(-1)
@@ -158,7 +161,7 @@ class _Numbers:
             self.routes[index] = (base + sender, base + rows + receiver)
 
     def links(self) -> Links:
-        """The groups with nothing under way."""
+        """The groups without active flows."""
         route_at, route = _flat(self.routes)
         crossing_at, crossing = _flat(self.crossing)
         group = np.repeat(np.arange(len(self.shared), dtype=np.int64), np.diff(self.first_bundle))
@@ -208,7 +211,7 @@ def _remembered(sizes: IntArray, alone: Sequence[int]) -> dict[str, IntArray]:
 
 
 def _sides(kinds: Sequence[Kind]) -> tuple[list[int], list[int]]:
-    """Senders and receivers of a group that can be shared as a matrix and has few gaps in it; none of others."""
+    """Senders and receivers of a group that can be shared as a matrix with few gaps; empty for other groups."""
     if not all(len(route) == 2 and cap == inf for route, cap in kinds):
         return [], []
     senders, receivers = ({route[end] for route, _ in kinds} for end in (0, 1))

@@ -1,7 +1,7 @@
-"""Heaps in flat arrays: events by (time, serial), timers that can be moved, and small heaps side by side in one array.
+"""Heaps in flat arrays: events by (time, serial), timers that can be moved, and small heaps that share one array.
 
-A small heap (flows of a bundle, threads that wait) is kept as `heapq` of the standard library keeps it, element for
-element: sums over its members are taken in that order.
+A small heap (flows of a bundle, waiting threads) has the same layout as `heapq` of the standard library, because sums
+over its members are taken in that order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def push_event(calendar: Calendar, time: int, which: int) -> None:
     scalar[SERIAL] = serial + 1
     while index > 0:
         parent = (index - 1) >> 2
-        # Of equal times the one pushed earlier goes first, and no serial number is higher than this one's.
+        # Events of equal time keep their order of insertion; no serial number is higher than this one's.
         if times[parent] <= time:
             break
         times[index], serials[index], events[index] = times[parent], serials[parent], events[parent]
@@ -28,7 +28,7 @@ def push_event(calendar: Calendar, time: int, which: int) -> None:
 
 
 def pop_event(calendar: Calendar) -> int:
-    """Take the first event out."""
+    """Remove and return the first event."""
     times, serials, events = calendar.time, calendar.serial, calendar.which
     found = events[0]
     size = calendar.scalar[EVENTS] - 1
@@ -59,7 +59,7 @@ def _sooner(calendar: Calendar, one: int, other: int) -> bool:
 
 
 def _settle_timer(calendar: Calendar, index: int) -> None:
-    """Move the timer at `index` of the heap up, or down, to where it belongs."""
+    """Move the timer at `index` of the heap up or down to its place."""
     heap, places = calendar.timer_heap, calendar.timer_place
     moved, size = heap[index], calendar.scalar[TIMERS]
     while index > 0:
@@ -85,7 +85,7 @@ def _settle_timer(calendar: Calendar, index: int) -> None:
 
 
 def set_timer(calendar: Calendar, resource: int, time: int) -> None:
-    """Let the timer of `resource` go off at `time`, with the next serial number, and at no other."""
+    """Set the only timer of `resource` to `time`, with the next serial number."""
     scalar = calendar.scalar
     calendar.timer_time[resource] = time
     calendar.timer_serial[resource] = scalar[SERIAL]
@@ -99,7 +99,7 @@ def set_timer(calendar: Calendar, resource: int, time: int) -> None:
 
 
 def clear_timer(calendar: Calendar, resource: int) -> None:
-    """Let the timer of `resource` not go off."""
+    """Clear the timer of `resource`."""
     index = calendar.timer_place[resource]
     if index < 0:
         return
@@ -112,7 +112,7 @@ def clear_timer(calendar: Calendar, resource: int) -> None:
 
 
 def sift_down(keys: FloatArray, serials: IntArray, values: IntArray, base: int, index: int) -> None:
-    """`heapq._siftdown` of the heap that begins at `base`: move what is at `index` towards the root."""
+    """`heapq._siftdown` of the heap that begins at `base`: move the element at `index` towards the root."""
     key, serial, value = keys[base + index], serials[base + index], values[base + index]
     while index > 0:
         parent = base + ((index - 1) >> 1)
@@ -132,7 +132,7 @@ def push_small(
 
 
 def pop_small(keys: FloatArray, serials: IntArray, values: IntArray, base: int, size: int) -> int:
-    """`heapq.heappop`: take the first of `size` members out; its value."""
+    """`heapq.heappop`: remove the first of `size` members and return its value."""
     found = values[base]
     end = size - 1
     if end == 0:

@@ -1,7 +1,7 @@
-"""The kernel compiled by Numba into an object file: machine code that llvmlite can load without Numba.
+"""Compile the kernel with Numba to an object file: machine code that llvmlite can load without Numba.
 
-Sums keep their order and no product is fused with a sum, so the bits are those of the kernel as it stands. Loops over
-rows are written out as vector instructions (`vectors`). Compiled, an array is the address of its first word.
+Sums keep their order and no product is fused with a sum, so results are identical to those of the interpreted kernel.
+Loops over rows become vector instructions (`vectors`). In compiled code, an array is the address of its first word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gcnsim.engine.kernel.store import NEEDED
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
 
 OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
-"""No memory is allocated, dividing by zero gives infinity, and places are trusted."""
+"""No memory allocation; division by zero gives infinity; indices are not checked."""
 
 CALLED: Final[tuple[Callable[..., Any], ...]] = (
     sharing.fill,
@@ -32,13 +32,13 @@ CALLED: Final[tuple[Callable[..., Any], ...]] = (
     core_turns.schedule_cores,
     core_turns.add_thread,
 )
-"""Large functions that are called, not copied to where they are used."""
+"""Large functions that are called instead of inlined."""
 
 
 def object_code() -> tuple[str, bytes]:
-    """The name of the compiled kernel and the object file that has it; seconds of work.
+    """Return the name of the compiled kernel and its object file; takes seconds.
 
-    As a C function: int64 (ints, floats, work, starts, ends, missing, graphs, most), addresses but for the last two.
+    As a C function: int64 (ints, floats, work, starts, ends, missing, graphs, most), addresses except for the last two.
     """
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
@@ -61,7 +61,7 @@ def _address(kind: Any) -> Any:
 
 
 def _refuse_needs(functions: Iterable[Any]) -> None:
-    """Raises RuntimeError where the code calls what is not there without Numba."""
+    """Raise RuntimeError if the code calls functions that are missing without Numba."""
     needed = {
         function.name for function in functions if function.is_declaration and not function.name.startswith("llvm.")
     }
@@ -70,7 +70,7 @@ def _refuse_needs(functions: Iterable[Any]) -> None:
 
 
 def _compilable(function: Callable[..., Any]) -> None:
-    """Let compiled code call `function`; most are copied to where they are called."""
+    """Make `function` callable from compiled code; most functions are inlined."""
     options = dict(OPTIONS)
     if function not in CALLED:
         options["forceinline"] = True
@@ -79,7 +79,7 @@ def _compilable(function: Callable[..., Any]) -> None:
 
 @intrinsic
 def _from(context, address, words):  # type: ignore[no-untyped-def]
-    """The address `words` words further on."""
+    """The address `words` words further."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.gep(arguments[0], [arguments[1]])

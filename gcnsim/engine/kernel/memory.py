@@ -1,8 +1,7 @@
-"""What the kernel works on: flat arrays in two blocks of memory, and the names by which it knows them.
+"""The kernel's data: flat arrays in two blocks of memory, and their names.
 
-Compiled code is called with the addresses of the blocks alone. The first words of the block of integers are a table:
-where array k of either block begins and ends. `views` reads it, `packed` writes it; both go through the fields in the
-order in which they stand here.
+Compiled code receives only the addresses of the blocks. The first words of the integer block are a table with the begin
+and end of array k of either block. `views` reads it and `packed` writes it, both in the order of the fields below.
 """
 
 from __future__ import annotations
@@ -15,51 +14,51 @@ import numpy as np
 from gcnsim.ids import FloatArray, IntArray
 
 NOW: Final = 0
-"""Places in `Calendar.scalar`: the present instant, in picoseconds."""
+"""Indices in `Calendar.scalar`: the present instant, in picoseconds."""
 SERIAL: Final = 1
 """Serial number of the next event."""
 EVENTS: Final = 2
 """Events in the heap."""
 TIMERS: Final = 3
-"""Timers that are set."""
+"""Active timers."""
 DIRTY_HEAD: Final = 4
 """The start of the queue of groups to share again (a ring)."""
 DIRTY_SIZE: Final = 5
-"""How many are in it."""
+"""The number of groups in that queue."""
 OPENED: Final = 6
-"""Iterations of which an op has begun or waits."""
+"""Iterations with an op that has begun or waits."""
 COMPLETE: Final = 7
-"""Iterations of which all ops have ended."""
+"""Iterations whose ops have all ended."""
 ASKED: Final = 8
-"""The kernel returns when more iterations than these are complete."""
+"""The kernel returns when more iterations than this are complete."""
 STOP: Final = 9
 """Serial number of the event that ends the run at this instant, -1 for none."""
 ENDED_HEAD: Final = 10
-"""Where the ring of ops that have ended, and have not told it, begins."""
+"""The start of the ring of ops that have ended and whose followers are not notified yet."""
 ENDED_SIZE: Final = 11
-"""How many are in it."""
+"""The number of ops in that ring."""
 READY: Final = 12
-"""Ops that wait for nothing more and are about to begin."""
+"""Ops without remaining dependencies that are about to begin."""
 FIRST: Final = 13
 """Ops of iteration 0 that are still to begin."""
 FIRSTS: Final = 14
 """Ops that iteration 0 begins with."""
 DONE: Final = 15
-"""Flows and tasks that are through at this instant."""
+"""Flows and tasks that are finished at this instant."""
 OPS: Final = 16
 """Ops of an iteration."""
 GROUPS: Final = 17
 """Groups of links: resources before the first machine."""
 RING: Final = 18
-"""Room in the ring of ops that have ended."""
+"""Capacity of the ring of ended ops."""
 RESOURCES: Final = 19
 """Capacity of the queue of groups to share again."""
 HEADS: Final = 20
 """Ops that are first on their stream."""
 LATES: Final = 21
-"""Waits that reach back to earlier iterations."""
+"""Waits on earlier iterations."""
 GRAIN: Final = 22
-"""Picoseconds between two sharings of a group that is shared once per grain (`Grains`), at least."""
+"""The least picoseconds between two sharings of a group that is shared once per grain (`Grains`)."""
 SCALARS: Final = 23
 """Words in `Calendar.scalar`."""
 SCALAR: Final = 12
@@ -103,9 +102,12 @@ class Ops(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """What is to come. time, serial, which: a heap of events by (time, serial); an event is iteration * 2**32 + op.
-    timer_time, timer_serial, timer_place: of each resource (group of links or machine), its place in timer_heap or -1.
-    dirty, dirty_queue: resources to share anew at this instant, in the order in which they became dirty."""
+    """The event queue.
+
+    time, serial, which: a heap of events by (time, serial); an event is iteration * 2**32 + op. timer_time,
+    timer_serial, timer_place: of each resource (group of links or machine), its place in timer_heap or -1. dirty,
+    dirty_queue: resources to share again at this instant, in the order in which they became dirty.
+    """
 
     scalar: IntArray
     time: IntArray
@@ -191,7 +193,10 @@ class Flows(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """Messages by connection, in rings. at: where each ring begins. following: units that wait behind the first."""
+    """Messages by connection, in rings. at: where each ring begins.
+
+    following: units of the messages behind the first.
+    """
 
     at: IntArray
     head: IntArray
@@ -269,7 +274,7 @@ class Rows(NamedTuple):
 
 
 class State(NamedTuple):
-    """All of it, but for the rows."""
+    """The complete state, without the rows."""
 
     ops: Ops
     calendar: Calendar
@@ -288,10 +293,10 @@ MOST: Final = 15
 """The most that four bits count."""
 
 ARRAYS: Final = 96
-"""Room for arrays in the table of one block."""
+"""Capacity of the table of arrays of one block."""
 
 _ALIGNED: Final = 8
-"""Words to which arrays are aligned: a cache line."""
+"""Arrays are aligned to this number of words: a cache line."""
 
 
 def whole(ints: IntArray, place: int) -> IntArray:
@@ -329,7 +334,7 @@ def packed(state: State) -> tuple[IntArray, FloatArray]:
 
 
 def _places(arrays: Sequence[IntArray | FloatArray], begin: int) -> tuple[list[int], int]:
-    """Where each array begins and ends, flat, in a block whose first `begin` words are taken; its size."""
+    """Begin and end of each array, flat, in a block whose first `begin` words are in use; and the size of the block."""
     places: list[int] = []
     for array in arrays:
         places += [begin, begin + array.size]

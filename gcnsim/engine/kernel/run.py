@@ -1,8 +1,8 @@
 """The reference engine's run in flat arrays: the same events in the same order, so the same picoseconds.
 
-Plain Python that imports nothing slow. `gcnsim.engine.kernel.machine_code` compiles it; run as it stands it does the
-same, which tests hold. What an event leads to is done step by step from lists, in the order in which the calls of
-`gcnsim.engine.reference` would do it, so that each step is written, and compiled, once.
+This is plain Python without slow imports. `gcnsim.engine.kernel.machine_code` compiles it; interpreted it gives the
+same result, which tests check. The consequences of an event are processed from lists, in the order of the calls in
+`gcnsim.engine.reference`. So each step is written, and compiled, once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NOTHING, EVENT, TIMER, SHARING = 0, 1, 2, 3
 """What happens next."""
 
 AT_ONCE, ELSEWHERE = -1, -2
-"""In place of the picoseconds until an op goes on: its flow starts now; its end will be told by others."""
+"""Replaces the picoseconds until an op continues: its flow starts now, or another event reports its end."""
 
 SHIFT = 32
 """Bits of an event below its iteration."""
@@ -63,7 +63,7 @@ def run(
     graphs: int,
     most: int,
 ) -> int:
-    """Go on with the run in the blocks `ints` and `floats` until there is something to ask; why it returns.
+    """Continue the run in the blocks `ints` and `floats` until the caller must decide; returns the reason.
 
     work, starts, ends, missing: the rows of the run (`memory.Rows`), `graphs` of work and `most` of the others.
     """
@@ -73,7 +73,7 @@ def run(
     event, group = -1, -1
     scalar[DONE] = 0
     while True:
-        # The first time it is the ops of iteration 0 that begin; when a run goes on, nothing follows from nothing.
+        # At first, the ops of iteration 0 begin; when a run continues, there is nothing to process yet.
         _all_that_follows(state, rows, graphs, most, event, group)
         if scalar[COMPLETE] > scalar[ASKED]:
             return ASKS
@@ -86,7 +86,7 @@ def run(
 
 
 def _upcoming(calendar: Calendar) -> int:
-    """What happens next: the first event or timer, or once this instant has none a sharing."""
+    """The next step: the first event or timer, or a sharing once this instant has no more events."""
     scalar = calendar.scalar
     what, time, serial = NOTHING, calendar.time[0], calendar.serial[0]
     if scalar[EVENTS]:
@@ -102,7 +102,7 @@ def _upcoming(calendar: Calendar) -> int:
 
 
 def _after_stop(calendar: Calendar, what: int) -> bool:
-    """Whether the event that ends the run comes before what happens next."""
+    """Whether the event that ends the run comes before the next step."""
     if what == SHARING:
         return True
     first = calendar.timer_heap[0]
@@ -112,7 +112,7 @@ def _after_stop(calendar: Calendar, what: int) -> bool:
 
 
 def _happen(state: State, what: int) -> tuple[int, int]:
-    """Let happen what happens next: (the event whose delay or latency is over, the group to share), -1 for none."""
+    """Do the next step. Returns (the event whose delay or latency is over, the group to share), -1 for none."""
     calendar = state.calendar
     scalar = calendar.scalar
     groups = scalar[GROUPS]
@@ -137,15 +137,15 @@ def _happen(state: State, what: int) -> tuple[int, int]:
 
 
 def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: int, group: int) -> None:
-    """Do what an event leads to: first what it joins and begins, then whom its end tells, then the next that is done.
+    """Process the consequences of an event: what it joins and begins, then its followers, then the next finished one.
 
-    event: whose delay or latency is over, or -1. group: to be shared when all is told, or -1.
+    event: the event whose delay or latency is over, or -1. group: the group to share at the end, or -1.
     """
     calendar, ops = state.calendar, state.ops
     scalar = calendar.scalar
     later = 0
     if group >= 0:
-        # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.
+        # An arrival may start flows at this instant: they join the sharing once all arrivals are processed.
         later = calendar.dirty[group]
         calendar.dirty[group] = 1
     joining, sharing, telling = _flow_or_end(calendar, ops, event), -1, -1
@@ -196,7 +196,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
 
 
 def _flow_or_end(calendar: Calendar, ops: Ops, event: int) -> int:
-    """The flow `event`, whose latency is over; -1 for an op whose delay is over, so that it ends, and for no event."""
+    """The flow `event` whose latency is over; -1 for an op whose delay is over (it ends) and for no event."""
     if event >= 0 and ops.bundle[event & OP] < 0:
         _append(calendar, event)
         return -1
@@ -204,7 +204,7 @@ def _flow_or_end(calendar: Calendar, ops: Ops, event: int) -> int:
 
 
 def _append(calendar: Calendar, event: int) -> None:
-    """Note that an op has ended; its followers are told when those of the ones before it are."""
+    """Queue an ended op; its followers are notified after those of earlier ones."""
     scalar = calendar.scalar
     index, size = scalar[ENDED_HEAD] + scalar[ENDED_SIZE], scalar[RING]
     calendar.ended[index - size if index >= size else index] = event
@@ -212,7 +212,7 @@ def _append(calendar: Calendar, event: int) -> None:
 
 
 def _ended(calendar: Calendar) -> int:
-    """Take out the op that ended first of those that have not told it."""
+    """Remove and return the first op of the queue of ended ops."""
     scalar = calendar.scalar
     head = scalar[ENDED_HEAD]
     scalar[ENDED_HEAD] = head + 1 if head + 1 < scalar[RING] else 0
@@ -221,8 +221,10 @@ def _ended(calendar: Calendar) -> int:
 
 
 def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
-    """Start an op. Picoseconds until its exclusive work is done or its flow's first unit moves, or why there are none:
-    its flow starts AT_ONCE, or it is ELSEWHERE: ended, behind another message, or a thread's task."""
+    """Start an op. Returns the picoseconds until its exclusive work is done or its flow's first unit moves.
+
+    AT_ONCE: its flow starts now. ELSEWHERE: it has ended, waits behind another message, or is a thread's task.
+    """
     calendar, ops, messages = state.calendar, state.ops, state.messages
     iteration, op, count = event >> SHIFT, event & OP, calendar.scalar[OPS]
     rows.starts[iteration * count + op] = calendar.scalar[NOW]
@@ -252,7 +254,7 @@ def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
 
 
 def _next_message(state: State, rows: Rows, graphs: int, event: int) -> int:
-    """The message that follows the flow `event`, which is through, on its connection; -1 for none."""
+    """The message that follows the finished flow `event` on its connection; -1 for none."""
     ops, messages = state.ops, state.messages
     op, count = event & OP, state.calendar.scalar[OPS]
     connection = ops.connection[op]
@@ -273,7 +275,7 @@ def _next_message(state: State, rows: Rows, graphs: int, event: int) -> int:
 def _behind(state: State, rows: Rows, event: int) -> int:
     """Picoseconds until the message `event`, now first on its connection, moves, or AT_ONCE.
 
-    It is right behind the one before, but for its start-up, and takes no less than its latency since it was ready.
+    It follows the previous message after its start-up, and not before its latency since it was ready.
     """
     ops = state.ops
     op = event & OP
@@ -283,8 +285,10 @@ def _behind(state: State, rows: Rows, event: int) -> int:
 
 
 def _report(state: State, rows: Rows, most: int, event: int) -> None:
-    """An op has ended: one thing less to wait for, for every follower. An iteration opens when an op first reaches it;
-    it knows what has ended, so nothing is left to tell it."""
+    """Remove one dependency from every follower of an ended op.
+
+    An iteration opens when an op first reaches it; it already accounts for ended ops.
+    """
     calendar, ops = state.calendar, state.ops
     scalar = calendar.scalar
     iteration, op, count = event >> SHIFT, event & OP, scalar[OPS]
@@ -305,7 +309,7 @@ def _report(state: State, rows: Rows, most: int, event: int) -> None:
 
 
 def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
-    """Make room for the next iteration; those of its ops begin that wait for nothing (any more)."""
+    """Allocate the next iteration; its ops without remaining dependencies begin."""
     scalar = calendar.scalar
     count, iteration = scalar[OPS], scalar[OPENED]
     base = iteration * count
@@ -314,7 +318,7 @@ def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
         rows.missing[base + op] = ops.waits_now[op]
     for index in range(scalar[LATES]):
         lag = ops.late_lag[index]
-        # Where a dependency reaches back before the start there is no one to wait for.
+        # A dependency on an iteration before the first is satisfied.
         if lag <= iteration and rows.ends[(iteration - lag) * count + ops.late_on[index]] < 0:
             rows.missing[base + ops.late_op[index]] += 1
     for index in range(scalar[HEADS]):
@@ -327,7 +331,7 @@ def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
 
 
 def _close(calendar: Calendar, iteration: int) -> None:
-    """One op of the iteration less to wait for; note when an iteration is complete, and the next serial number then."""
+    """Count one more ended op of the iteration; note the next serial number when the iteration is complete."""
     scalar = calendar.scalar
     calendar.running[iteration] -= 1
     if calendar.running[iteration] == 0:

@@ -1,10 +1,10 @@
-"""How the flows of a group share its links: max-min fair, summed in the order of `gcnsim.engine.fairness`.
+"""Share the links of a group among its flows: max-min fair, summed in the order of `gcnsim.engine.fairness`.
 
-A group in which every bundle crosses one sending and one receiving link, of a few each, is shared as a matrix of counts
-(`fill_dense`), every other one link by link (`fill`). The sums are the same, in the same order: what settling a link
-takes of the others is one row of the matrix (or of its transpose), and of every other link one subtraction, so that a
-processor does several at a time (`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows
-begin at multiples of `LANES` words.
+If every bundle crosses one sending and one receiving link, the group is shared as a matrix of counts (`fill_dense`),
+otherwise link by link (`fill`). The sums are the same, in the same order. To settle a link, one row of the matrix (or
+of its transpose) is subtracted from the other links, so that a processor handles several at a time
+(`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows begin at multiples of `LANES`
+words.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _settle_all_of(links: Links, flows: Flows, shared: int, tightest: int, level
 
 
 def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
-    """One flow of `bundle` more, or less, in every form that the counts are kept in."""
+    """Change the number of flows of `bundle` by `change`, in every form in which counts are stored."""
     flows.counts[bundle] += change
     shared, place = links.shared[group], bundle - links.first_bundle[group]
     flows.words[links.word_at[group] + place // PACKED] += change << (4 * (place % PACKED))
@@ -106,7 +106,7 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
-    """Note that it is `now` for the flows of `group`: the picoseconds for which they have received nothing yet."""
+    """Set the time of `group` to `now`; returns the picoseconds since the last update."""
     elapsed = now - links.last[group]
     if elapsed:
         links.last[group] = now
@@ -115,7 +115,7 @@ def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
 
 
 def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
-    """Let the flows of `group` receive what they do until `now`."""
+    """Let the flows of `group` receive data until `now`."""
     elapsed = pass_time(links, flows, group, now)
     if elapsed:
         for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
@@ -124,11 +124,11 @@ def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
 
 
 CERTAINLY = 1.0 - 1e-6
-"""Of a share of links, what rounding cannot take off it while it grows."""
+"""A factor below the rounding error of a growing share."""
 
 
 def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
-    """Set up the links from `begin` to `end`, of which nothing is taken yet; crossing: their flows. The least share."""
+    """Set up the links from `begin` to `end` with nothing taken yet. crossing: their flows. Returns the least share."""
     left, weight, share, step = links.left, links.weight, links.share, links.step
     for link in range(begin, end):
         flows = crossing[link]
@@ -142,9 +142,9 @@ def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
 
 
 def fill_dense(links: Links, flows: Flows, group: int) -> float:
-    """Write the rates of one flow of each bundle of `group`, 0 for a bundle without flows.
+    """Write the rate of one flow of each bundle of `group`, 0 for a bundle without flows.
 
-    Returns the picoseconds until the first flow is done, infinite when none is under way (`first_due`).
+    Returns the picoseconds until the first flow is done; infinite without active flows (`first_due`).
     """
     settle_all(links, flows, group)
     first, middle = links.first_link[group], links.first_link[group] + pitch(links.senders[group])
@@ -153,7 +153,9 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
 
 
 def settle_all(links: Links, flows: Flows, group: int) -> None:
-    """Let all links of `group` be settled, the tightest first: the level of each, and when (`Links.step`)."""
+    """Settle all links of `group`, the tightest first: the level of each, and the step at which it settled
+    (`Links.step`).
+    """
     senders, receivers = links.senders[group], links.receivers[group]
     rows, columns = pitch(senders), pitch(receivers)
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
@@ -165,7 +167,7 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
         sends = one < two
         if one == two:
             sends = links.rank[place_of(share, first, one)] < links.rank[place_of(share, middle, two)]
-        # Sender or receiver, whichever it is, goes the same way: a processor could not guess between two.
+        # Senders and receivers share this code path: a branch between them would be unpredictable for the processor.
         tightest = one if sends else two
         side, side_end = first if sends else middle, middle if sends else end
         other, other_end = middle if sends else first, end if sends else middle
@@ -186,9 +188,10 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
 
 
 def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int) -> float:
-    """Write the rates of all senders' flows; picoseconds until the first is done.
+    """Write the rates of all senders' flows; returns the picoseconds until the first one is done.
 
-    Division is slow and only the least quotient counts: those of a sender are taken only where one may be the least.
+    Division is slow and only the least quotient counts, so a sender's quotients are computed only if one may be the
+    least.
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
     due, limit = inf, 0.0

@@ -1,9 +1,8 @@
-"""Loops over rows of numbers, `LANES` of them at a time: vector instructions where the kernel is compiled.
+"""Loops over rows of numbers, `LANES` at a time: vector instructions in the compiled kernel.
 
-Here they stand as plain Python, one number after the other; `gcnsim.engine.kernel.vectors` compiles each to vector
-instructions with the same operations on the same numbers. None adds up what several lanes hold, and a least number is
-the same whatever the order it is sought in, so the bits are the same too. Begin and end are a whole number of times
-`LANES` words apart.
+Here they are plain Python, one number after the other. `gcnsim.engine.kernel.vectors` compiles each to vector
+instructions with the same operations on the same numbers. No loop adds across lanes, and a minimum does not depend on
+the order, so the results are identical. Begin and end are a multiple of `LANES` words apart.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from math import inf
 from gcnsim.ids import FloatArray
 
 LANES = 8
-"""Words that a loop handles at once, to which rows are padded: a cache line, and the widest registers there are."""
+"""Words that a loop handles at once, to which rows are padded: a cache line, and the widest registers."""
 
 
 def pitch(size: int) -> int:
@@ -30,7 +29,7 @@ def least(values: FloatArray, begin: int, end: int) -> float:
 
 
 def place_of(values: FloatArray, begin: int, value: float) -> int:
-    """The first place from `begin` on of `value`, which is there."""
+    """The first place from `begin` on that holds `value`, which must exist."""
     index = begin
     while values[index] != value:
         index += 1
@@ -38,7 +37,7 @@ def place_of(values: FloatArray, begin: int, value: float) -> int:
 
 
 def settle(share: FloatArray, begin: int, end: int, link: int) -> float:
-    """Make the share of `link`, one of those from `begin` to `end`, infinite; the least of the others' then."""
+    """Make the share of `link`, between `begin` and `end`, infinite; returns the least share of the others."""
     found = inf
     for index in range(begin, end):
         share[index] = inf if index == link else share[index]
@@ -47,23 +46,23 @@ def settle(share: FloatArray, begin: int, end: int, link: int) -> float:
 
 
 def take(left: FloatArray, weight: FloatArray, begin: int, end: int, counts: FloatArray, at: int, level: float) -> None:
-    """Take `level` for each of the flows counts[at:] off what is left of the links from `begin` to `end`.
+    """Subtract `level` per flow of counts[at:] from the remaining capacity of the links from `begin` to `end`.
 
-    weight: flows of a link that are not settled.
+    weight: unsettled flows of a link.
     """
     for index in range(end - begin):
         link = begin + index
         count = counts[at + index]
         taken = level * count
-        # Rounding must not leave less than nothing.
+        # Rounding must not leave a negative rest.
         left[link] = left[link] - taken if left[link] > taken else 0.0
         weight[link] -= count
 
 
 def divide(left: FloatArray, weight: FloatArray, share: FloatArray, begin: int, end: int) -> float:
-    """Let share be what each link from `begin` to `end` has left for one of its flows, and return the least of it.
+    """Set the share of each link from `begin` to `end` to its remaining capacity per flow, and return the least.
 
-    It stays infinite for links that are settled, and is infinite for links without flows.
+    It stays infinite for settled links and is infinite for links without flows.
     """
     found = inf
     for link in range(begin, end):
@@ -87,11 +86,11 @@ def rate_row(
     when: float,
     limit: float,
 ) -> float:
-    """Write the rates of a sender's flows: the level of whichever of a flow's two links was settled first.
+    """Write the rates of a sender's flows: the level of the link of a flow that was settled first.
 
-    begin, end: its bundles; number: of their flows. level, step: the levels of the receivers, from `first` on, and when
-    they were settled; mine, when: those of the sender. Returns the least of the units left of a bundle's first flow
-    minus what it receives in `limit`: below 0 where one may be done before.
+    begin, end: its bundles; number: their flows. level, step: the levels of the receivers, from `first` on, and when
+    they were settled; mine, when: those of the sender. Returns the least of the remaining units of a bundle's first
+    flow minus what it receives in `limit`: negative if one may finish earlier.
     """
     found = inf
     for index in range(end - begin):
@@ -104,7 +103,7 @@ def rate_row(
 
 
 def soonest(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int) -> float:
-    """The least time until the first flow of one of the bundles from `begin` to `end` is done; infinite for none."""
+    """The least time until the first flow of a bundle from `begin` to `end` is done; infinite for none."""
     found = inf
     for bundle in range(begin, end):
         if rates[bundle] > 0.0:
@@ -113,9 +112,9 @@ def soonest(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: in
 
 
 def block_within(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int, limit: float) -> int:
-    """Where the first `LANES` bundles begin, counted from `begin`, of which one's first flow is done within `limit`.
+    """The first block of `LANES` bundles, counted from `begin`, with a first flow that is done within `limit`.
 
-    `end` where there are none.
+    `end` if there is none.
     """
     for bundle in range(begin, end):
         if heads[bundle] - service[bundle] <= limit * rates[bundle]:
@@ -124,9 +123,9 @@ def block_within(heads: FloatArray, service: FloatArray, rates: FloatArray, begi
 
 
 def serve(service: FloatArray, rates: FloatArray, heads: FloatArray, begin: int, end: int, elapsed: float) -> float:
-    """Let the bundles from `begin` to `end` receive what they do in `elapsed`.
+    """Let the bundles from `begin` to `end` receive data for `elapsed`.
 
-    Returns the least that their first flows lack when another picosecond's worth is there: at most 0 where one is done.
+    Returns the least remainder of their first flows after one more picosecond: at most 0 if one is done.
     """
     found = inf
     for bundle in range(begin, end):

@@ -1,7 +1,7 @@
-"""Stores the compiled kernel in the user's cache folder, and loads its object files with llvmlite alone.
+"""Store the compiled kernel in the user's cache folder, and load its object files with llvmlite only.
 
-There is one file for each processor, compiler version and version of our source. A file is written under another name,
-tried out and renamed. A file that is damaged, not ours or not the user's own is ignored and made again.
+There is one file per processor, compiler version and version of the source. A file is written under a temporary name,
+tested and renamed. A file that is damaged, foreign or owned by another user is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from gcnsim.ids import FloatArray, IntArray
 from gcnsim.io.container import read_sections, write_sections
 
 NEEDED: Final = ("memcpy", "memmove", "memset")
-"""Functions of C that compilers call of their own accord: all that an object file of ours may need."""
+"""C functions that compilers call implicitly; an object file may need no others."""
 
 
 class LoadedKernel:
-    """The kernel as machine code: called as `gcnsim.engine.kernel.run.run` is."""
+    """The kernel as machine code, called like `gcnsim.engine.kernel.run.run`."""
 
     def __init__(self, name: str, code: bytes) -> None:
-        """name: of the function in the object file `code`. Raises RuntimeError where it is none, or has it not."""
+        """Load the function `name` from the object file `code`. Raises RuntimeError if that fails."""
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
@@ -69,24 +69,24 @@ KIND: Final = "engine-kernel"
 VERSION: Final = 1
 
 KEPT: Final = 6
-"""Kernels that are kept: of other versions, environments or processors that share a home."""
+"""The most kernels kept, for other versions, environments or processors with the same home."""
 
 MAKE: Final = "gcnsim doctor --compile"
 """The command that compiles at once."""
 
 
 class UnusableError(Exception):
-    """There is no compiled kernel that can be used here; the message says why, in a few words."""
+    """No compiled kernel is usable here; the message says why, in a few words."""
 
 
 def folder() -> Path:
-    """The user's cache folder of ours."""
+    """The cache folder of the user for kernels."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcnsim"
 
 
 @cache
 def key() -> str:
-    """What a kernel is good for, in hexadecimal: this processor, these compilers, this source."""
+    """The hexadecimal key of a kernel: this processor, these compilers, this source."""
     import llvmlite.binding as llvm
 
     digest = hashlib.sha256()
@@ -106,17 +106,17 @@ def _version(distribution: str) -> str:
 
 
 def path() -> Path:
-    """Where the kernel for this processor is kept."""
+    """The path of the kernel for this processor."""
     return folder() / f"kernel-{key()[:16]}.bin"
 
 
 def note() -> Path:
-    """Where it is said why a kernel could not be made for this processor."""
+    """The path of the note on why a kernel could not be made for this processor."""
     return folder() / f"kernel-{key()[:16]}.failed"
 
 
 def read(target: Path) -> tuple[str, bytes]:
-    """The function's name and the object file at `target`. Raises UnusableError."""
+    """Read the function's name and the object file at `target`. Raises UnusableError."""
     try:
         owner = target.stat().st_uid
     except OSError as error:
@@ -133,15 +133,15 @@ def read(target: Path) -> tuple[str, bytes]:
 
 
 def write(target: Path, name: str, code: bytes) -> None:
-    """Keep an object file with the function `name` at `target`. Raises FileError."""
+    """Write an object file with the function `name` to `target`. Raises FileError."""
     arrays = {"code": np.frombuffer(code, np.uint8)}
     write_sections(target, kind=KIND, version=VERSION, meta={"key": key(), "name": name}, arrays=arrays)
 
 
 def make(*, wait: bool) -> str | None:
-    """Compile the kernel and keep it; None, or why it could not be. Seconds of work.
+    """Compile and store the kernel; takes seconds. Returns None, or why it failed.
 
-    wait: for a process that is at it, else it is left to that one. What is there and can be used stays.
+    wait: wait for another process that is compiling, instead of leaving it to that one. A usable kernel is kept.
     """
     try:
         folder().mkdir(parents=True, exist_ok=True)
@@ -176,9 +176,9 @@ def _made() -> str | None:
 
 
 def usable(target: Path) -> str | None:
-    """None where the kernel at `target` gives what the reference engine does, else what is wrong with it.
+    """Test the kernel at `target` against the reference engine. Returns None, or what is wrong with it.
 
-    It is tried in a process of its own: machine code that does not fit ends whoever loads it.
+    The test runs in a separate process, because wrong machine code crashes its process.
     """
     try:
         read(target)
@@ -191,13 +191,13 @@ def usable(target: Path) -> str | None:
 
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
-"""Where the package lies that this file is of."""
+"""The folder that contains this package."""
 
 
 def make_later() -> None:
-    """Start a process that compiles the kernel, at the lowest priority, and do not wait for it.
+    """Start a process of the lowest priority that compiles the kernel, and do not wait for it.
 
-    None is started where one failed before, or where there is nowhere to keep what it makes.
+    None is started after an earlier failure, or without a writable cache folder.
     """
     try:
         folder().mkdir(parents=True, exist_ok=True)
@@ -210,14 +210,14 @@ def make_later() -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             cwd=_ROOT,
-        ).returncode = 0  # it outlives this process, which need not say so
+        ).returncode = 0  # It outlives this process; suppress the warning about that.
     except OSError:
         return
 
 
 @contextmanager
 def _alone(wait: bool) -> Iterator[bool]:
-    """A block that one process at a time is in: whether this one is. wait: until it is."""
+    """Hold a lock that one process at a time can have; yields whether this one has it. wait: wait for the lock."""
     from filelock import FileLock, Timeout
 
     try:
@@ -230,7 +230,7 @@ def _alone(wait: bool) -> Iterator[bool]:
 
 
 def _tidy() -> None:
-    """Remove the oldest kernels beyond those that are kept."""
+    """Remove the oldest kernels beyond the limit."""
     files = sorted(folder().glob("kernel-*.bin"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files[KEPT:]:
         file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`python -m gcnsim.engine.kernel.trial FILE`: whether the kernel in FILE gives what the reference engine does."""
+"""`python -m gcnsim.engine.kernel.trial FILE`: test the kernel in FILE against the reference engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ ITERATIONS = 6
 
 
 def sample() -> Schedule:
-    """All that the kernel knows: a matrix of pairs, caps, queues, connections, threads, delays, buffers, lags."""
+    """A schedule with all features of the kernel: a matrix of pairs, caps, queues, connections, threads, delays,
+    buffers, lags.
+    """
     wires = [
         Link(f"s{at}.{way}", "nic", "a", "b", LinkSpec(1e9 + 1e7 * at, 2e-5, 1e-5))
         for way in ("tx", "rx")
@@ -54,7 +56,7 @@ def _row(values: list[float]) -> FloatArray:
 
 
 def main(file: str) -> int:
-    """The exit code for the kernel in `file`."""
+    """Test the kernel in `file` and return the exit code."""
     schedule = sample()
     run = simulate_by(LoadedKernel(*read(Path(file))), schedule, ITERATIONS)
     right = simulate(schedule, ITERATIONS)

@@ -1,8 +1,8 @@
-"""`gcnsim.engine.kernel.simd_loops` in vector instructions: what Numba compiles in the place of each of its functions.
+"""`gcnsim.engine.kernel.simd_loops` in vector instructions: the code that Numba compiles in place of its functions.
 
-A compiler does not find these by itself: it seeks a least number one after the other, lest one of them is no number. So
-the loops are written out for LLVM: every step does to `LANES` numbers what the plain function does to each of them.
-Nothing allows LLVM to fuse a product with a sum.
+A compiler does not vectorise these loops: it computes a minimum sequentially because of NaN. So the loops are written
+for LLVM directly: every step applies the plain function's operation to `LANES` numbers. LLVM may not fuse a product
+with a sum.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _REAL: Final = ir.DoubleType()
 _ROW: Final = ir.VectorType(_REAL, LANES)
 
 Values = list[Any]
-"""Values of LLVM: what a function is called with, or carries from one step of a loop to the next."""
+"""LLVM values: a function's arguments, or values carried between loop steps."""
 
 
 class _Code:
-    """Instructions as they are written, one after the other."""
+    """Writes instructions one after the other."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
 
     def row(self, value: Any) -> Any:
-        """`value`, a number of Python's or of LLVM's, in every lane."""
+        """`value`, a Python number or LLVM value, in every lane."""
         if isinstance(value, float):
             return ir.Constant(_ROW, [value] * LANES)
         nothing = ir.Constant(_ROW, ir.Undefined)
@@ -62,7 +62,7 @@ class _Code:
         return self.choose(self.below(one, other), one, other)
 
     def least_of(self, row: Any) -> Any:
-        """The least number of a row: of its halves, of their halves, and so on."""
+        """The least number of a row, found by halving it repeatedly."""
         width = LANES
         while width > 1:
             width //= 2
@@ -73,7 +73,9 @@ class _Code:
         return self.builder.extract_element(row, ir.Constant(_WORD, 0))
 
     def loop(self, begin: Any, end: Any, first: Sequence[Any], step: Callable[[Any, Values], Values]) -> Values:
-        """`step(place, carried)` gives what is carried on, for every `LANES`-th place; what is carried at the end."""
+        """Loop with `step(place, carried)`, which returns the next carried values, for every `LANES`-th place. Returns
+        the last.
+        """
         builder = self.builder
         before = builder.basic_block
         head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
@@ -94,7 +96,7 @@ class _Code:
         return carried
 
     def least(self, begin: Any, end: Any, step: Callable[[Any], Any]) -> Any:
-        """The least number of the rows that `step(place)` gives, for every `LANES`-th place."""
+        """The least number of the rows that `step(place)` returns, for every `LANES`-th place."""
         found = self.loop(begin, end, [self.row(inf)], lambda place, carried: [self.lesser(step(place), carried[0])])
         return self.least_of(found[0])
 
@@ -133,7 +135,7 @@ def _settle(code: _Code, share: Any, begin: Any, end: Any, link: Any) -> Any:
         mine = builder.icmp_signed(
             "==", builder.shuffle_vector(ahead, nothing, zeros), ir.Constant(words, list(range(LANES)))
         )
-        # The whole row is written: what is read of it next need not wait for a single word on its way to memory.
+        # Write the whole row: later reads then need not wait for a single word on its way to memory.
         left = code.choose(mine, code.row(inf), code.load(share, place))
         code.store(share, place, left)
         return left
@@ -257,7 +259,7 @@ WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
     simd_loops.block_within: (types.int64, _block_within),
     simd_loops.serve: (types.float64, _serve),
 }
-"""What each function of `simd_loops` gives, and what writes its instructions."""
+"""The result type of each function of `simd_loops`, and the function that writes its instructions."""
 
 
 _TYPE: Final = cast("Callable[..., Any]", type_callable)
@@ -266,7 +268,7 @@ _OF_ANY: Final = cast("Callable[..., Any]", types.VarArg)
 
 
 def use_vectors() -> None:
-    """Let Numba write these instructions where the functions of `simd_loops` are called."""
+    """Make Numba use these instructions for calls of the functions of `simd_loops`."""
     for function, (result, write) in WRITTEN.items():
         _use(function, result, write)
 

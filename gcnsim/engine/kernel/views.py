@@ -1,4 +1,4 @@
-"""The arrays of the kernel's two blocks under their names: the counterpart of `memory.packed`, in its order."""
+"""The arrays of the kernel's two blocks by name: the counterpart of `memory.packed`, in the same order."""
 
 from __future__ import annotations
 

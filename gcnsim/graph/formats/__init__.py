@@ -1,1 +1,1 @@
-"""The files a graph is read from and written to, a format each; `layouts` has those of published datasets."""
+"""Graph file formats for reading and writing, one file each; `layouts` has those of published datasets."""

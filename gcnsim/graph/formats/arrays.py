@@ -1,7 +1,7 @@
-"""Named arrays in NumPy archives and `.npy` files, read without trust in their bytes.
+"""Named arrays in NumPy archives and `.npy` files, read as untrusted data.
 
-Every array is checked against its own header, those of an archive also against the zip's checksums. No object array is
-ever opened, since that would run a pickle. Named arrays may also be `.npy` files under given names (`NpyFiles`), or
+Every array is checked against its header, and arrays of an archive also against the zip's checksums. Object arrays are
+never opened, because that would run a pickle. Named arrays may also be `.npy` files under given names (`NpyFiles`), or
 arrays already in memory (`HeldArrays`).
 """
 
@@ -45,16 +45,16 @@ _DAMAGE = (
     RuntimeError,
     MemoryError,
 )
-"""What zipfile and the .npy header parser raise on bytes that are not what they claim to be."""
+"""Exceptions of zipfile and of the .npy header parser for damaged files."""
 
 _CHUNK = 2**24
-"""Bytes looked at at a time: a multiple of every number's size."""
+"""Bytes processed at a time: a multiple of the size of every number."""
 
 _HEADER = 10_000
-"""Most bytes of a header: what NumPy reads, too."""
+"""The most bytes of a header, which is also NumPy's limit."""
 
 _UNPACKED = 2**18
-"""Bytes unpacked at a time: they stay in the cache."""
+"""Bytes unpacked at a time, so that they stay in the cache."""
 
 _MOST_WHOLE = 2.0**53
 
@@ -62,9 +62,9 @@ _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
 
 def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
-    """Those of the named arrays that the archive at `path` holds, read-only; the others stay unread.
+    """The named arrays that exist in the archive at `path`, read-only; the others are not read.
 
-    Raises FileError, the path first, when it cannot be read, is damaged, or one of them is an object array.
+    Raises FileError, starting with the path, if it is unreadable or damaged, or if one of them is an object array.
     """
     source = Path(path)
     file_start(source)
@@ -73,7 +73,7 @@ def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
 
 
 def npy_shape(path: Path) -> tuple[int, ...]:
-    """The shape in the header of the `.npy` file at `path`. Raises FileError as `read_npy` does."""
+    """The shape in the header of the `.npy` file at `path`. Raises FileError as in `read_npy`."""
     file_start(path)
     with _damage_named(path), open(path, "rb") as file:
         return _header(str(path), file)[0]
@@ -82,7 +82,7 @@ def npy_shape(path: Path) -> tuple[int, ...]:
 def read_npy(path: str | Path) -> AnyArray:
     """The array in the `.npy` file at `path`, read-only.
 
-    Raises FileError, the path first, when it cannot be read, is damaged or an object array.
+    Raises FileError, starting with the path, if it is unreadable, damaged or an object array.
     """
     source = Path(path)
     file_start(source)
@@ -91,7 +91,7 @@ def read_npy(path: str | Path) -> AnyArray:
 
 
 def read_raw(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
-    """The numbers of a file without a header, read-only. Raises FileError unless it has exactly their bytes."""
+    """The numbers of a file without a header, read-only. Raises FileError unless its size matches exactly."""
     file_start(path)
     kind = np.dtype(dtype).newbyteorder("<")
     held, needed = path.stat().st_size, math.prod(shape) * kind.itemsize
@@ -116,7 +116,7 @@ class Archive:
         return tuple(item.removesuffix(".npy") for item in self.zip.namelist())
 
     def where(self, key: str) -> str:
-        """How messages begin that are about the array."""
+        """The start of messages about the array."""
         return f"{self.path}: {key!r}"
 
     def shape(self, key: str) -> tuple[int, ...]:
@@ -126,11 +126,11 @@ class Archive:
             return _header(self.where(key), file)[0]
 
     def nbytes(self, key: str) -> int:
-        """Bytes of the array, from the zip's directory; 0 when it is not there."""
+        """Bytes of the array, from the zip's directory; 0 if it does not exist."""
         return self.zip.getinfo(f"{key}.npy").file_size if key in self else 0
 
     def array(self, key: str) -> AnyArray:
-        """The whole array, read-only; unpacked by chunks into its own memory, so that it is held once."""
+        """The whole array, read-only; unpacked in chunks into its own memory, so that it exists once."""
         self._need(key)
         where, stored = self.where(key), self.nbytes(key)
         with self.zip.open(f"{key}.npy") as file:
@@ -143,7 +143,7 @@ class Archive:
         return frozen(np.ndarray(shape, dtype, raw, order="F" if fortran else "C"))
 
     def check_finite(self, key: str) -> None:
-        """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
+        """Read the array in chunks, without storing it. Raises FileError unless all numbers are finite in float32."""
         self._need(key)
         where = self.where(key)
         with self.zip.open(f"{key}.npy") as file:
@@ -154,7 +154,7 @@ class Archive:
             while left and (chunk := file.read(min(left, _CHUNK))):
                 left -= len(chunk)
                 values = np.frombuffer(chunk, dtype, len(chunk) // dtype.itemsize)
-                with np.errstate(over="ignore"):  # found as not finite
+                with np.errstate(over="ignore"):  # reported as not finite
                     if not np.isfinite(values.astype(np.float32, copy=False)).all():
                         raise FileError(f"{where} holds values that are not finite in float32; finite ones are needed")
             if left or file.read(1):
@@ -165,7 +165,7 @@ class Archive:
         return whole_row(self.where(key), self.array(key))
 
     def numbers(self, key: str, count: int) -> list[int]:
-        """`count` integers, refused before they are read where there are more or fewer."""
+        """`count` integers; another number of them is refused before reading."""
         self._need(key)
         if self.shape(key) != (count,):
             raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
@@ -178,7 +178,7 @@ class Archive:
 
 
 def _filled(file: IO[bytes], into: memoryview) -> int:
-    """Read `file` into `into` until that is full; how many bytes there were."""
+    """Read `file` into `into` until that is full; returns the number of bytes."""
     filled = 0
     while filled < len(into) and (chunk := file.read(min(len(into) - filled, _UNPACKED))):
         into[filled : filled + len(chunk)] = chunk
@@ -203,7 +203,7 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 
 def _parsed(where: str, file: IO[bytes]) -> AnyArray:
-    """The array in an open `.npy` file. No more of it is read than its header tells, however much a zip unpacks to."""
+    """Parse the array in an open `.npy` file. No more is read than its header states, however large a zip unpacks."""
     shape, fortran, dtype = _header(where, file)
     nbytes = math.prod(shape) * dtype.itemsize
     raw = file.read(nbytes)
@@ -225,7 +225,7 @@ def _header(where: str, file: IO[bytes]) -> _Header:
         )
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     with warnings.catch_warnings():
-        # That a header is of Python 2, or names a type by an older word, is nothing that a user of ours could act upon.
+        # A user cannot act on a warning about a Python 2 header or an old type name.
         warnings.simplefilter("ignore")
         shape, fortran, dtype = read(BytesIO(length + file.read(header_length)))
     if dtype.hasobject:
@@ -236,7 +236,7 @@ def _header(where: str, file: IO[bytes]) -> _Header:
 
 
 def whole_row(where: str, array: AnyArray) -> AnyArray:
-    """A row of whole numbers, as `whole_numbers`; a column [K, 1] is a row. Raises FileError for other shapes."""
+    """A row of whole numbers, as in `whole_numbers`; a column [K, 1] is a row. Raises FileError for other shapes."""
     row = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if row.ndim != 1:
         raise FileError(f"{where} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
@@ -244,7 +244,7 @@ def whole_row(where: str, array: AnyArray) -> AnyArray:
 
 
 def whole_numbers(where: str, array: AnyArray) -> AnyArray:
-    """The array as integers: booleans as 0 and 1, floats as int64 where every one is whole.
+    """The array as integers: booleans as 0 and 1, floats as int64 if all are whole.
 
     Raises FileError for any other type or value.
     """
@@ -254,7 +254,7 @@ def whole_numbers(where: str, array: AnyArray) -> AnyArray:
         return frozen(array.astype(np.int8))
     if array.dtype.kind != "f":
         raise FileError(f"{where} is {array.dtype}{list(array.shape)}; integers are needed")
-    # Beyond 2^53 a float skips whole numbers, so what it stands for is not known.
+    # Beyond 2^53, floats skip whole numbers, so the intended value is unknown.
     wrong = ~(np.abs(array) <= _MOST_WHOLE) | (array != np.floor(array))
     if wrong.any():
         found = array[wrong].flat[0]
@@ -263,17 +263,17 @@ def whole_numbers(where: str, array: AnyArray) -> AnyArray:
 
 
 def class_count(labels: AnyArray) -> int | None:
-    """Classes of labels [N] or [N, C]: C, or the largest label and one; None when no label is known."""
+    """The number of classes in labels [N] or [N, C]: C, or the largest label plus one; None if no label is known."""
     if labels.ndim == 2:
         return int(labels.shape[1])
-    # No `initial` of -1, which unsigned integers cannot hold.
+    # `initial=-1` is impossible for unsigned integers.
     known = int(labels.max()) + 1 if labels.size else 0
     return known if known > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class NpyFiles:
-    """`.npy` files as `contents.ArraySource`. path: their folder; files: each by the name of its array."""
+    """`.npy` files as `contents.ArraySource`. path: their folder; files: by the name of the array."""
 
     path: Path
     files: Mapping[str, Path]
@@ -296,7 +296,7 @@ class NpyFiles:
         return npy_shape(self.files[key])
 
     def nbytes(self, key: str) -> int:
-        """Bytes of the file; 0 when it is not there."""
+        """Bytes of the file; 0 if it does not exist."""
         return self.files[key].stat().st_size if key in self.files and self.files[key].is_file() else 0
 
     def array(self, key: str) -> AnyArray:
@@ -316,7 +316,7 @@ class NpyFiles:
 
 @dataclass(frozen=True, slots=True)
 class HeldArrays:
-    """Arrays in memory as `contents.ArraySource`. path: of the file that they come from."""
+    """Arrays in memory as `contents.ArraySource`. path: the file that they come from."""
 
     path: Path
     arrays: Mapping[str, AnyArray]

@@ -1,6 +1,6 @@
-"""How an edge list is laid out: what separates its columns, which line is a header, which two columns are the ends.
+"""The layout of an edge list: the column separator, the header line, and the two columns of the ends.
 
-All of it follows from the first lines, and from comments before them, which edge lists of public collections use as a
+It is determined from the first lines, and from comments before them, which edge lists of public collections use as a
 header.
 """
 
@@ -16,31 +16,33 @@ from gcnsim.errors import FileError, ScenarioError, nearest, plural
 from gcnsim.graph.formats.headers import EndPlaces, marked_only, named_ends, only_ends, rivals, says_nothing
 
 _SAMPLE: Final = 50
-"""Lines that are looked at."""
+"""The number of lines examined."""
 
 _SEPARATORS: Final = {False: (";", "|", ",", None, "\t"), True: ("\t", ";", "|", ",", None)}
-"""By whether ids are names: what may separate columns, in the order tried; None: whitespace."""
+"""By whether ids are names: possible column separators, in the order tried; None: whitespace."""
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eEdD][+-]?\d+)?")
 WHOLE = re.compile(r"[+-]?\d{1,25}(\.0*)?|[+-]?\d{1,25}(\.\d{0,25})?[eE][+-]?\d{1,3}")
-"""What may be a whole number, also as it is written by those who keep all numbers with decimals or exponents."""
+"""A pattern for whole numbers, including notations with decimals or exponents."""
 EXACT: Final = 2**53
-"""Above, a number with decimals is not every whole number."""
+"""Above this, numbers with decimals do not represent every whole number."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}.*")
 _SECONDS: Final = 10**8
-"""Since 1970, from 1973 on; few graphs have as many nodes."""
+"""Seconds since 1970, from 1973 on; few graphs have as many nodes."""
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+\w+")
 _TWO_KINDS = re.compile(r"%\s*bip\b|(?<!non-)(?<!not )(?<!not a )\bbipartite\b(?!\W*(no|false|0)\b)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[^\s,;|]+[ \t]+[^\s,;|]+[ \t]+[+-]?\d+,\d+")
-"""Two ids and a weight as many languages write it; the comma separates nothing."""
+"""Two ids and a weight with a decimal comma; here the comma is not a separator."""
 
 CHOOSE: Final = "say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) or workload.ends"
-"""What to do if nothing identifies the two ends."""
+"""The advice in the error if nothing identifies the two ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """separator: None for whitespace. skip: lines before the first edge, at least. ignored: names of other columns."""
+    """The layout. separator: None for whitespace. skip: least number of lines before the first edge. ignored: names of
+    other columns.
+    """
 
     separator: str | None
     width: int
@@ -48,14 +50,14 @@ class ColumnLayout:
     skip: int = 0
     ignored: tuple[str, ...] = ()
     weight: int | None = None
-    """The place of a column without a name that must hold numbers, where nothing else says that it is not an end."""
+    """The index of an unnamed column that must contain numbers, if nothing else shows that it is not an end."""
     header: tuple[str, str] | None = None
     """Names of the ends in the line that is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineSample:
-    """The first lines: comments before the first line with data, then lines with data and their numbers from 1."""
+    """The first lines: comments before the first data line, then data lines with their numbers from 1."""
 
     comments: tuple[str, ...]
     lines: tuple[tuple[int, str], ...]
@@ -82,17 +84,17 @@ def sample_of(text: bytes, *, trailing: bool) -> LineSample:
 
 
 def layout_of(sample: LineSample, chosen: Sequence[str] | None, *, names: bool, where: str) -> ColumnLayout:
-    """The layout that the sample shows; it has a line at least.
+    """The layout that the sample shows; it has at least one line.
 
-    chosen: the ends that the user named, by names in the header or numbers from 1. names: whether ids are texts.
-    Raises FileError if the ends cannot be identified, and for chosen columns that do not exist.
+    chosen: the ends that the user named, by names in the header or numbers from 1. names: whether ids are texts. Raises
+    FileError if the ends cannot be identified, and for chosen columns that do not exist.
     """
     separator = _separator(sample.lines, names)
     rows = [fields_of(line, separator) for _, line in sample.lines]
     first_line, first, after = sample.lines[0][0], rows[0], rows[1:]
     shorter = bool(after) and len(after[0]) == len(first) + 1
     if shorter and (not any(map(is_number, first)) or (sample.lines[0][1][0] == "\t" and _unnamed(["", *first]))):
-        first = ["", *first]  # R writes names of rows, and no name above them; of pandas' tabs the first is white space
+        first = ["", *first]  # R writes row names without a heading; the first tab of pandas is whitespace
     width = len(first)
     header = _commented(sample.comments, separator, width)
     skip = 0
@@ -110,12 +112,12 @@ def layout_of(sample: LineSample, chosen: Sequence[str] | None, *, names: bool, 
 
 
 def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> EndPlaces:
-    """The ends of a table whose columns all have names. Raises FileError as `layout_of` does."""
+    """The ends of a table whose columns all have names. Raises FileError as in `layout_of`."""
     return _ends(header, (), where) if chosen is None else _chosen(chosen, header, len(header), where)
 
 
 def two_columns(text: str, path: str) -> tuple[str, str]:
-    """The two columns that `text` names, as in `source,target`. Raises ScenarioError, the path first, for others."""
+    """Parse two column names, as in `source,target`. Raises ScenarioError, starting with the path, for others."""
     words = [word.strip() for word in text.split(",")]
     if len(words) != 2 or not all(words):
         raise ScenarioError(f"{path}: {text!r} is not allowed; two columns are needed, as in source,target or 1,3")
@@ -123,7 +125,7 @@ def two_columns(text: str, path: str) -> tuple[str, str]:
 
 
 def fields_of(line: str, separator: str | None) -> list[str]:
-    """The fields of a line, without blanks and quotes around them."""
+    """The fields of a line, without spaces and quotes around them."""
     if separator is None and '"' not in line:
         return line.split()
     if separator is None:
@@ -137,12 +139,12 @@ def fields_of(line: str, separator: str | None) -> list[str]:
 
 
 def is_number(text: str) -> bool:
-    """Whether the text reads as a number, with a decimal comma or Fortran's exponent too."""
+    """Whether the text is a number, also with a decimal comma or Fortran's exponent."""
     return _NUMBER.fullmatch(text.strip()) is not None or text.strip().lower() in ("nan", "inf", "-inf")
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number that the text is, in any notation; None for others, and for those that are not exact.
+    """The whole number in the text, in any notation; None for others, and for inexact ones.
 
     >>> whole_number("1e+05"), whole_number("7.0"), whole_number("1.5"), whole_number("1e-3")
     (100000, 7, None, None)
@@ -171,7 +173,7 @@ def _separator(lines: Sequence[tuple[int, str]], names: bool) -> str | None:
 
 
 def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool) -> bool:
-    """Whether the first line names the columns, judged by it and by the lines after it."""
+    """Whether the first line is a header, judged by it and by the lines after it."""
     if _unnamed(first) or _numbers_rows(first, after):
         return True
     if not any(first) or sum(map(is_number, first)) > 1:
@@ -188,7 +190,7 @@ def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool
     if ends is not None:
         met = {first[ends.source], first[ends.target]}
         longer = bool(rows) and all(len(row[k]) > 1 for row in rows for k in (ends.source, ends.target))
-        others = [row for row in rows if list(row) != list(first)]  # files put behind one another repeat their header
+        others = [row for row in rows if list(row) != list(first)]  # concatenated files repeat their header
         return not any(met.intersection(row) for row in others) and (longer or not marked_only(first, ends))
     if len(first) == 2 or not rows:
         return False
@@ -197,14 +199,14 @@ def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool
 
 
 def _numbers_rows(first: Sequence[str], after: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line has no number in its first cell, and the lines after it have there their own numbers."""
+    """Whether the first line has no number in its first cell, and the lines after it have row numbers there."""
     if len(first) < 3 or not after or is_number(first[0]):
         return False
     return _counts_lines([row[0] for row in after if row])
 
 
 def _unnamed(header: Sequence[str]) -> bool:
-    """Whether the first cell is empty and the others count from 0, as pandas writes columns without names."""
+    """Whether the first cell is empty and the others count from 0, as pandas writes unnamed columns."""
     return len(header) > 2 and not header[0] and list(header[1:]) == [str(k) for k in range(len(header) - 1)]
 
 
@@ -213,7 +215,7 @@ def _holds_edge(row: Sequence[str]) -> bool:
 
 
 def _commented(comments: Sequence[str], separator: str | None, width: int) -> list[str] | None:
-    """The header that the comments before the data hold: a line of as many names, of which two are known as ends."""
+    """The header in the comments before the data: a line with as many names, two of which are known ends."""
     for line in reversed(comments):
         text = line.lstrip("#% \t")
         for names in (fields_of(text, separator), text.split()):
@@ -260,8 +262,9 @@ def _shown(header: Sequence[str]) -> str:
 
 
 def _check_first(rows: Sequence[Sequence[str]], at: str, header: Sequence[str] = ()) -> None:
-    """Raises FileError where the first of three columns, without names or with some that say nothing (`header`), holds
-    times or numbers the lines.
+    """Raise FileError if the first of three columns contains times or line numbers.
+
+    This applies without a header, and if some of its names have no meaning.
     """
     whole = [row for row in rows if len(row) == 3]
     numbers = [tuple(map(whole_number, row)) for row in whole]
@@ -289,13 +292,13 @@ def _check_first(rows: Sequence[Sequence[str]], at: str, header: Sequence[str] =
 
 
 def _counts_lines(words: Sequence[str]) -> bool:
-    """Whether the texts are the numbers of their lines, from 0 or 1."""
+    """Whether the texts are consecutive line numbers from 0 or 1."""
     numbers = [whole_number(word) for word in words]
     return _counts_on(numbers) and numbers[0] in (0, 1)
 
 
 def _counts_on(numbers: Sequence[int | None]) -> bool:
-    """Whether each is the one before and one; of none at all it is not known."""
+    """Whether each number is one more than the previous one; unknown for none."""
     begin = numbers[0] if numbers else None
     return begin is not None and list(numbers) == [*range(begin, begin + len(numbers))]
 
@@ -305,7 +308,7 @@ def _positions(chosen: Sequence[str]) -> bool:
 
 
 def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at: str) -> EndPlaces:
-    """The places of the columns that the user named."""
+    """The positions of the columns that the user named."""
     if header is None or (_positions(chosen) and not set(chosen) <= set(header)):
         places = [int(word) - 1 for word in chosen]
         for place in places:

@@ -20,7 +20,7 @@ FEATURES: Final = (
     *("node_features", "node_feature", "node_feats", "node_feat"),
     *("attr", "attrs", "attributes", "node_attr", "node_attrs", "attr_matrix", "feature_matrix"),
 )
-"""Features [N, F]; with `_data`, `_indices`, `_indptr`, `_shape` behind, their compressed rows."""
+"""Features [N, F]; with the suffix `_data`, `_indices`, `_indptr`, `_shape`, their compressed rows."""
 
 SPARSE_PARTS: Final = ("data", "indices", "indptr", "shape")
 
@@ -30,7 +30,7 @@ EDGE_TABLES: Final = ("edge_index", "edges", "edge_list", "edge_indices", "edge_
 """Both ends of every edge in one array, [2, E] or [E, 2]."""
 
 SIDES_FIRST: Final = ("edge_index",)
-"""Tables that are [2, E] by their name, where the shape [2, 2] does not say."""
+"""Tables that are [2, E] by their name; needed only for the ambiguous shape [2, 2]."""
 
 EDGE_ENDS: Final = (
     *(("row", "col"), ("rows", "cols"), ("src", "dst"), ("source", "target"), ("sources", "targets")),
@@ -42,19 +42,19 @@ COMPRESSED_ROWS: Final = (
     *(("indptr", "indices"), ("rowptr", "col"), ("row_ptr", "col_idx"), ("row_ptr", "col_ind")),
     *(("crow_indices", "col_indices"), ("xadj", "adjncy")),
 )
-"""Where each row begins, and the columns of the rows."""
+"""The start of each row, and the columns of the rows."""
 
 MATRIX_PREFIXES: Final = ("", "adj", "adj_matrix", "adjacency", "adjacency_matrix", "graph", "csr")
 
 COUNTS: Final = ("num_nodes", "n_nodes", "number_of_nodes", "num_nodes_list")
-"""One number: how many nodes there are."""
+"""One number: the number of nodes."""
 
 PARTS: Final = {
     "train": ("train", "training", "trn", "tr"),
     "val": ("val", "valid", "validation", "dev", "va"),
     "test": ("test", "testing", "tst", "te"),
 }
-"""Who trains, validates and tests, each with the words for it."""
+"""Words for the training, validation and test parts."""
 
 MASKS: Final = ("mask", "masks")
 NODE_IDS: Final = (
@@ -62,21 +62,21 @@ NODE_IDS: Final = (
     *("node_id", "node_ids", "node_idx", "node_index", "seeds"),
 )
 EITHER: Final = ("set", "split", "")
-"""Names behind or before the part: of a mask [N], of node numbers, and of what the values have to say."""
+"""Words before or after the part: for a mask [N], for node numbers, and for either."""
 
 
 def plain(name: str) -> str:
-    """The name as it is compared: small letters and digits alone."""
+    """The name in comparable form: lower-case letters and digits only."""
     return re.sub(r"[^0-9a-z]", "", name.lower())
 
 
 def first_of(names: Iterable[str], held: dict[str, str]) -> str | None:
-    """The first of `names` that is held, as it is spelled there. held: by plain name."""
+    """The first of `names` in `held`, in its original spelling. held: by comparable name."""
     return next((held[plain(name)] for name in names if plain(name) in held), None)
 
 
 def named_like(name: str, part: str, other: str) -> str:
-    """What the array of the part `other` is called where that of `part` is `name`.
+    """The name of the array of part `other`, given `name` for `part`.
 
     >>> named_like("idx_train", "train", "val"), named_like("te_mask", "test", "val")
     ('idx_val', 'va_mask')
@@ -88,7 +88,7 @@ def named_like(name: str, part: str, other: str) -> str:
 
 
 def split_names(kinds: tuple[str, ...], part: str) -> tuple[str, ...]:
-    """All names of `part` of this kind, such as train_mask and mask_train; the usual ones first."""
+    """All names of `part` of this kind, such as train_mask and mask_train; common ones first."""
     words = PARTS[part]
     return tuple(
         dict.fromkeys(f"{first}_{second}" for kind in kinds for word in words for first, second in _orders(word, kind))
@@ -100,31 +100,31 @@ def _orders(word: str, kind: str) -> tuple[tuple[str, str], ...]:
 
 
 _SCIPY = ("format", "shape", "data", "row", "col", "indptr", "indices", "isarray")
-"""By plain name, what `scipy.sparse.save_npz` writes."""
+"""By comparable name, the arrays of `scipy.sparse.save_npz`."""
 
 
 _ONLY_SPLITS = ("train", "training", "test", "testing")
-"""By plain name, what is part of a split even where no other part is there."""
+"""By comparable name, the names that belong to a split even without other parts."""
 
 
 class ArraySource(Protocol):
-    """Named arrays, each read when it is asked for: an archive, or a folder of `.npy` files."""
+    """Named arrays, each read on demand: an archive, or a folder of `.npy` files."""
 
     @property
     def path(self) -> Path:
-        """Of the archive or the folder, for messages."""
+        """The path of the archive or folder, for messages."""
 
     def names(self) -> tuple[str, ...]:
         """The names of all arrays."""
 
     def where(self, key: str) -> str:
-        """How messages begin that are about the array."""
+        """The start of messages about the array."""
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the array's header; the data stays unread."""
 
     def nbytes(self, key: str) -> int:
-        """Bytes of the array; 0 when it is not there."""
+        """Bytes of the array; 0 if it does not exist."""
 
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only. Raises FileError for damage and for an object array."""
@@ -133,15 +133,15 @@ class ArraySource(Protocol):
         """The array, refused unless it is a row of whole numbers."""
 
     def numbers(self, key: str, count: int) -> list[int]:
-        """`count` integers, refused before they are read where there are more or fewer."""
+        """`count` integers; another number of them is refused before reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """How the edges are stored, and the names of their arrays.
+    """The storage of the edges, with the names of their arrays.
 
-    scipy: what `scipy.sparse.save_npz` writes, no names. rows: where rows begin, and columns. table: one array of both
-    ends. ends: sources and targets. shape, weights: further arrays of the same matrix.
+    scipy: whether it is a file of `scipy.sparse.save_npz`. rows: row starts and columns. table: one array of both ends.
+    ends: sources and targets. shape, weights: further arrays of the same matrix.
     """
 
     form: Literal["scipy", "rows", "table", "ends"]
@@ -152,7 +152,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class SplitArrays:
-    """One part of the split: its array, and whether the name says mask, node numbers, or neither."""
+    """One part of the split: its array, and whether the name means mask, node numbers, or either."""
 
     name: str
     kind: Literal["mask", "ids", "either"]
@@ -160,10 +160,10 @@ class SplitArrays:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The names of the arrays by what they hold; None or empty where there is none.
+    """The names of the arrays by content; None or empty if missing.
 
-    sparse: of data, indices, indptr and shape those that are there, by these words; the shape may stand alone. split:
-    train, val and test, or those of them that are there. unknown: all that has no meaning here.
+    sparse: the existing ones of data, indices, indptr and shape, by these words; the shape may be the only one. split:
+    the existing ones of train, val and test. unknown: all others.
     """
 
     edges: Edges | None
@@ -176,12 +176,12 @@ class Contents:
 
 
 def contents_of(source: ArraySource) -> Contents:
-    """What the arrays of `source` are, by their names alone; no array is read."""
+    """Classify the arrays of `source` by their names; no array is read."""
     held: dict[str, str] = {}
     for name in source.names():
         held.setdefault(plain(name), name)
     edges = _edges(held)
-    # What names the edges is nothing else besides: `row`, `col`, `val` of a matrix are no split.
+    # The names of the edges are not used for anything else: `row`, `col`, `val` of a matrix are not a split.
     left = {key: name for key, name in held.items() if edges is None or name not in (*edges.names, edges.weights)}
     if edges is not None and edges.form == "scipy":
         left = {key: name for key, name in left.items() if key not in _SCIPY}
@@ -241,6 +241,6 @@ def _split(held: dict[str, str]) -> dict[str, SplitArrays]:
             if name is not None:
                 splits[part] = SplitArrays(name, kind)  # type: ignore[arg-type]
                 break
-    # A bare `val` alone may be anything.
+    # A single `val` may have any meaning.
     alone = len(splits) == 1 and plain(next(iter(splits.values())).name) not in _ONLY_SPLITS
     return {part: value for part, value in splits.items() if not alone or value.kind != "either"}

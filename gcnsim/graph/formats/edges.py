@@ -1,11 +1,14 @@
-"""Edge lists: text with an edge in each line; a header, where there is one, says which columns are its ends.
+"""Edge lists: text with one edge per line and possibly a header that names the two columns of its ends.
 
 Three modes turn ids into nodes:
-- `numbers`: ids are 0-based node numbers, so a number that no line has is a node without edges;
+
+- `numbers`: ids are 0-based node numbers, so a number that appears on no line is an isolated node;
+
 - `compact`: ids are integers; only those that occur are nodes, in ascending order;
+
 - `names`: ids are any texts, numbered in the order in which they first occur.
 
-Where the columns number nodes of two kinds, each kind is numbered separately, and those of the source come first. Text
+If the columns number nodes of two kinds, each kind is numbered separately, and those of the source come first. Text
 files may also contain counts, a spreadsheet's separator line, or JSON, depending on the program that wrote them.
 """
 
@@ -43,19 +46,19 @@ IDS: Final = (NUMBERS, "compact", "names")
 _SPARSE_FROM, _SPARSE_RATIO = 1_000_000, 10
 
 _MISSING: Final = frozenset({"NaN", "nan", "null", "NULL", "<NA>"})
-"""What programs write in the place of a value that is not there."""
+"""Texts that programs write for a missing value."""
 
 _ATTRIBUTES = re.compile(rb"[ \t]*[ \t,;|]\{[^\n]*\}[ \t]*$", re.MULTILINE)
-"""A dictionary behind the ends, as NetworkX writes it."""
+"""An attribute dictionary after the ends, as NetworkX writes it."""
 
 
 def read_edges(data: bytes, name: str, *, where: str, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
     """The graph of an edge list; ids: one of `IDS`; ends: their columns, by names in the header or numbers from 1.
 
-    `#` and `%` start comments, of names only at the beginning of a line. Separators, header and ends: see
-    `gcnsim.graph.formats.columns`. `cleaning` says which columns were not read. Raises FileError naming the first bad
-    line, and where nothing says which columns are the ends; GraphError for an empty list, and for numbers so sparse
-    (largest above a million and over ten times the number of ids) that most nodes would not exist.
+    `#` and `%` start comments, in lists of names only at the beginning of a line. Separators, header and ends: see
+    `gcnsim.graph.formats.columns`. `cleaning` lists the columns that were not read. Raises FileError naming the first
+    bad line, and if the ends cannot be identified. Raises GraphError for an empty list, and for very sparse numbers
+    (largest above a million and over ten times the number of ids).
     """
     names = ids == "names"
     data, attributes = _without_attributes(edges_only(data))
@@ -94,7 +97,7 @@ def graph_of_pairs(
 ) -> Graph:
     """The graph of the ends of its edges, integers[E] (at least 1); ids: `numbers`, from 0, or `compact`.
 
-    two_kinds: rows and cols number nodes of two kinds, each for itself. Raises GraphError as `read_edges` does.
+    two_kinds: rows and cols number nodes of two kinds separately. Raises GraphError as in `read_edges`.
     """
     if ids == "compact":
         return _compact(rows, cols, two_kinds, name, where, ignored)
@@ -106,7 +109,7 @@ def graph_of_pairs(
 
 
 def _without_attributes(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The lines without the dictionaries behind their ends, and the keys of these."""
+    """The lines without the dictionaries after their ends, and the keys of these."""
     first = next((line for line in data[: 2**16].splitlines() if line.strip() and line[:1] not in b"#%"), b"")
     if not _ATTRIBUTES.search(first) or len(_ATTRIBUTES.sub(b"", first).replace(b",", b" ").split()) < 2:
         return data, ()
@@ -115,7 +118,7 @@ def _without_attributes(data: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _compact(rows: AnyArray, cols: AnyArray, two: bool, name: str, where: str, ignored: tuple[str, ...]) -> Graph:
-    """The graph of the integers that occur, of two kinds each numbered for itself."""
+    """The graph of the integers that occur; two kinds are numbered separately."""
     if two:
         (first, place), (others, there) = (np.unique(ids, return_inverse=True) for ids in (rows, cols))
         known, second = np.concatenate([first, others]), first.size
@@ -129,7 +132,7 @@ def _compact(rows: AnyArray, cols: AnyArray, two: bool, name: str, where: str, i
 
 
 def _node_count(rows: AnyArray, cols: AnyArray, where: str) -> tuple[int, int]:
-    """Nodes, and how many of them no line has."""
+    """The number of nodes, and how many of them appear on no line."""
     largest = int(max(rows.max(), cols.max()))
     if largest > _SPARSE_FROM:
         distinct = np.unique(np.concatenate([np.unique(rows), np.unique(cols)])).size
@@ -167,7 +170,7 @@ def _read_names(data: bytes, layout: ColumnLayout, name: str, where: str, attrib
 
 
 def _words(data: bytes, separator: str | None, where: str) -> Iterator[tuple[int, list[str]]]:
-    """The words of every line that is neither blank nor a comment, with its number from 1; quotes as CSV has them."""
+    """The words of every data line with its number from 1; quotes work as in CSV."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -188,7 +191,7 @@ def _words(data: bytes, separator: str | None, where: str) -> Iterator[tuple[int
 
 
 def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str]:
-    """The lines that are neither blank nor a comment; the number of the last one is in `numbers`."""
+    """The data lines; `numbers` receives the number of the last one."""
     for number, line in lines:
         if line.strip() and line[0] not in "#%":
             numbers[:] = [number]
@@ -212,20 +215,20 @@ def _name_fault(words: list[str], layout: ColumnLayout) -> str | None:
 
 
 _SEPARATOR = re.compile(rb"\A\"?sep=[^\n]?\"?[ \t]*(?=\n)", re.IGNORECASE)
-"""The first line that tells a spreadsheet the separator."""
+"""The first line that declares a spreadsheet's separator."""
 
 _BLANK = re.compile(rb"[ \t]*[,;|][ \t,;|]*")
 """A row of empty cells."""
 
 _DOCUMENT = re.compile(r"[\[{]|[\[{].*[\]}],?|\([^()]*,[^()]*\),?")
-"""A line of JSON, or a tuple as Python prints it."""
+"""A line of JSON, or a printed Python tuple."""
 
 _COUNT: Final = re.compile(r"\d{1,18}")
 _MOST_COUNTS: Final = 3
 
 
 def edges_only(data: bytes) -> bytes:
-    """The text without a spreadsheet's separator line and the rows of empty cells at its end; lines keep their numbers.
+    """The text without a spreadsheet's separator line and trailing empty rows; line numbers stay the same.
 
     >>> edges_only(b"sep=;\\na;b\\n;\\n")
     b'#ep=;\\na;b\\n'
@@ -240,7 +243,7 @@ def edges_only(data: bytes) -> bytes:
 
 
 def check_edge_list(sample: LineSample, where: str) -> None:
-    """Raises FileError where the first line with data is JSON or a tuple, whose pieces are not ids."""
+    """Raise FileError if the first data line is JSON or a tuple, whose parts are not ids."""
     number, line = sample.lines[0]
     text = line.strip()
     if _DOCUMENT.fullmatch(text):
@@ -251,10 +254,10 @@ def check_edge_list(sample: LineSample, where: str) -> None:
 
 
 def without_counts(sample: LineSample, data: bytes) -> tuple[LineSample, int]:
-    """The sample without a first line that counts nodes and edges, and the number of that line; 0: there is none.
+    """The sample without a first line of node and edge counts, and the number of that line; 0 without one.
 
-    It counts where its last number is that of the lines after it, or half of that, and its first is above the ids of
-    all lines of the sample, or the largest of ids from 1.
+    It is a count if its last number is the number of the lines after it (or half of that), and its first is above all
+    ids of the sample, or equals the largest of ids from 1.
     """
     first = [word for word in re.split(r"[\s,;|]+", sample.lines[0][1].strip()) if word]
     rows = [re.split(r"[\s,;|]+", line.strip())[:2] for _, line in sample.lines[1:]]

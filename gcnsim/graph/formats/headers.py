@@ -1,7 +1,7 @@
-"""Which two columns of a table are the ends of an edge, by the names in its header.
+"""Find the two columns of a table that are the ends of an edge, by the names in its header.
 
 Names are compared word by word, in any case, with or without spaces, underscores and capitals inside: `FromNodeId`,
-`from_node_id` and `From` all say `from`.
+`from_node_id` and `From` all contain `from`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS: Final = _set(
     "paper article person event actor reviewer gene disease drug protein doc document word term member playlist "
     "venue company director keyword conference team club ingredient recipe shop store sku game app host"
 )
-"""Nouns of which two different ones name nodes of two kinds, each numbered for itself."""
+"""Nouns for kinds of nodes; two different ones mean two kinds, each numbered separately."""
 
 _NO_ENDS: Final = _set(
     "weight weights wt w value val score count counts cost distance dist length rating stars strength sim similarity "
@@ -51,7 +51,7 @@ _WORD_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?
 
 @dataclass(frozen=True, slots=True)
 class EndPlaces:
-    """The places of both columns, from 0. two_kinds: whether they number nodes of two kinds, each for itself."""
+    """The positions of both columns, from 0. two_kinds: whether they number nodes of two kinds separately."""
 
     source: int
     target: int
@@ -59,7 +59,7 @@ class EndPlaces:
 
 
 def named_ends(header: Sequence[str]) -> EndPlaces | None:
-    """The ends that the names say by themselves; None where they do not, or say it of several pairs."""
+    """The ends, if the names identify exactly one pair; otherwise None."""
     names = [_words(name) for name in header]
     found = next(iter(_pairs_of(names)), None)
     if found is None and not _in_series(names):
@@ -75,7 +75,7 @@ def named_ends(header: Sequence[str]) -> EndPlaces | None:
 
 
 def only_ends(header: Sequence[str]) -> EndPlaces | None:
-    """The ends that remain when weights, times, labels and numbers of lines are left out; None for more or fewer."""
+    """The ends that remain without weights, times, labels and line numbers; None for more or fewer than two."""
     names = [_words(name) for name in header]
     if len(names) == 2:
         return None if any(_NO_ENDS.intersection(words) for words in names) else EndPlaces(0, 1)
@@ -86,9 +86,9 @@ def only_ends(header: Sequence[str]) -> EndPlaces | None:
 
 
 def rivals(header: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """The pairs of columns where two say as clearly that they are the ends (`from, to, source, target`); else none.
+    """The pairs of columns that name the ends equally clearly (`from, to, source, target`); empty if there is one pair.
 
-    `start, end` beside another pair are times, and a pair of longer names (`from_name, to_name`) describes the ends.
+    `start, end` next to another pair are times, and a pair of longer names (`from_name, to_name`) describes the ends.
     """
     names = [_words(name) for name in header]
     pairs = _pairs_of(names)
@@ -106,15 +106,16 @@ def rivals(header: Sequence[str]) -> tuple[tuple[int, int], ...]:
 
 
 def says_nothing(header: Sequence[str]) -> bool:
-    """Whether no name says what its column holds, neither an end nor a weight, a time, a label or a line's number."""
+    """Whether no name indicates its column's content: an end, a weight, a time, a label or a line number."""
     names = [_words(name) for name in header if name.strip()]
     known = KINDS | _ATTRIBUTES
     return not _pairs_of(names) and not any(known.intersection(words) or _FILLERS.issuperset(words) for words in names)
 
 
 def _in_series(names: Sequence[tuple[str, ...]]) -> bool:
-    """Whether more than three columns have names, of which three differ in one letter or number that counts on, as in
-    `V1, V2, V3, V4`: such names say nothing.
+    """Whether the names are a series such as `V1, V2, V3, V4`, which has no meaning.
+
+    That is, there are more than three columns, and three names differ in one letter or number that counts up.
     """
     usable = set(_usable(names))
     return sum(map(bool, names)) > 3 and any(
@@ -125,14 +126,14 @@ def _in_series(names: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _after(word: str, steps: int) -> str:
-    """The letter or number so many later; nothing where the word is neither."""
+    """The letter or number after this many steps; empty if the word is neither."""
     if re.fullmatch(r"[0-9]{1,9}", word):
         return str(int(word) + steps)
     return chr(ord(word) + steps) if re.fullmatch(r"[a-z]", word) else ""
 
 
 def marked_only(header: Sequence[str], ends: EndPlaces) -> bool:
-    """Whether the ends are single letters alone (`u` and `v`), which may as well be the names of two nodes."""
+    """Whether the ends are single letters (`u` and `v`), which may also be the names of two nodes."""
     return all(len(header[place].strip()) == 1 for place in (ends.source, ends.target))
 
 
@@ -141,7 +142,7 @@ def _usable(names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _pairs_of(names: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
-    """What the names say by `PAIRS`, the clearest first."""
+    """The pairs identified by `PAIRS`, clearest first."""
     usable, pairs = _usable(names), list[tuple[int, int]]()
     for first, second in PAIRS:
         found = _differing(usable, first, second)
@@ -153,7 +154,7 @@ def _pairs_of(names: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
 
 
 def _marked(names: Sequence[tuple[str, ...]]) -> tuple[int, int] | None:
-    """What the names say by `MARKS`; None where several pairs have the same."""
+    """The pair identified by `MARKS`; None if several pairs match."""
     for first, second in MARKS:
         found = _differing(_usable(names), first, second)
         if found:
@@ -162,9 +163,9 @@ def _marked(names: Sequence[tuple[str, ...]]) -> tuple[int, int] | None:
 
 
 def _differing(names: Sequence[tuple[str, ...]], first: str, second: str) -> list[tuple[int, int]]:
-    """Pairs of columns whose names differ in one word, which is `first` in one and `second` in the other.
+    """Pairs of columns whose names differ in one word, `first` in one and `second` in the other.
 
-    Of pairs whose names have different numbers of words those with the fewest.
+    If the names have different numbers of words, the pairs with the fewest words are used.
     """
     found = [
         (len(one), j, k)
@@ -177,7 +178,7 @@ def _differing(names: Sequence[tuple[str, ...]], first: str, second: str) -> lis
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """The words of a column's name without those that say no more than that it is a node's id."""
+    """The words of a column's name, without generic words for a node's id."""
     words = [re.sub(r"(?<=.)(node)?_?ids?$", "", word) for word in _split(name)]
     return tuple(word for word in words if word not in _FILLERS) or tuple(words)
 

@@ -27,10 +27,10 @@ _ONE_DIRECTION = {b"general": False, b"symmetric": True, b"skew-symmetric": True
 
 
 def read_matrix_market(data: bytes, name: str, *, where: str) -> Graph:
-    """The graph of a Matrix Market file's bytes; `symmetric` files hold one direction, which counts as both.
+    """The graph of a Matrix Market file's bytes; `symmetric` files contain one direction, which counts as both.
 
-    Raises FileError when it is not a sparse square matrix or a line cannot be read (with its number); GraphError as
-    `build_csr` does.
+    Raises FileError if it is not a sparse square matrix or a line is invalid (with its number); GraphError as in
+    `build_csr`.
     """
     banner = data[:200].split(b"\n", 1)[0].lower().split()
     known = len(banner) == 5 and banner[:3] == [BANNER.lower(), b"matrix", b"coordinate"]
@@ -76,7 +76,7 @@ def _entries(pairs: EdgeTable | None, one_direction: bool) -> tuple[AnyArray, An
 
 
 _MOST_DIGITS = 18
-"""Of a number of the header: more nodes or edges than 64 bits count are none."""
+"""The most digits of a number in the header: more would exceed 64 bits."""
 
 _COMMENT = re.compile(rb"^[ \t]*%[^\n]*(?:\n|\Z)", re.MULTILINE)
 _SPACE = b" \t\r\n"
@@ -93,10 +93,10 @@ class _Header:
 
 
 def read_metis(data: bytes, name: str, *, where: str) -> Graph:
-    """The graph of a METIS file's bytes; sizes and weights are ignored, and `cleaning` says so.
+    """The graph of a METIS file's bytes; sizes and weights are ignored and listed in `cleaning`.
 
-    Raises FileError when the header and the lines disagree or a line cannot be read (with its number); GraphError as
-    `build_csr` does.
+    Raises FileError if the header and the lines disagree or a line is invalid (with its number); GraphError as in
+    `build_csr`.
     """
     text = _COMMENT.sub(b"", data) if b"%" in data else data
     first, _, body = text.partition(b"\n")
@@ -158,7 +158,7 @@ def _neighbours(body: bytes, counts: IntArray, header: _Header) -> tuple[IntArra
 
 
 def _first_word(data: bytes) -> str:
-    """Which token is not a number, and on which line."""
+    """The first token that is not a number, and its line."""
     for number, line in enumerate(data.split(b"\n"), start=1):
         bad = next((word for word in line.split() if not word.isdigit()), None)
         if bad is not None and not line.lstrip().startswith(b"%"):

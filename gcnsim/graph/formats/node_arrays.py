@@ -1,6 +1,6 @@
-"""The arrays of the nodes in an archive or a folder, under the names that all formats share (see `nodes`).
+"""Node arrays of an archive or a folder, under the names that all formats share (see `nodes`).
 
-The split is given by masks, by tables of several splits, or by node numbers.
+The split may be given by masks, by tables of several splits, or by node numbers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gcnsim.ids import AnyArray, BoolArray, frozen
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 _LISTED = 12
-"""Names in a message."""
+"""The most names in a message."""
 
 
 def check_whole(source: ArraySource, held: Contents) -> None:
-    """Raises FileError, in the source's own words, where a part of the split in `held` is missing."""
+    """Raise FileError, with the source's names, if a part of the split in `held` is missing."""
     missing = [part for part in PARTS if part not in held.split]
     if not missing:
         return
@@ -38,10 +38,10 @@ def check_whole(source: ArraySource, held: Contents) -> None:
 
 
 def masks_from(source: ArraySource, split: Mapping[str, SplitArrays], nodes: int) -> dict[str, AnyArray]:
-    """The masks that `split` names, by part (`train_mask`, ...), uint8 or bool [nodes]; of several splits the first.
+    """The masks of `split` by part (`train_mask`, ...), uint8 or bool [nodes]; of several splits the first.
 
-    Raises FileError for ids that are no node or stand twice, other shapes and values than 0 and 1 of a mask, and parts
-    with different numbers of splits.
+    Raises FileError for invalid or duplicate ids, for masks of other shapes or values than 0 and 1, and for parts with
+    different numbers of splits.
     """
     found = {f"{part}_mask": _mask(source, value, nodes) for part, value in split.items()}
     counts = {item.name: splits_in(source, item, nodes) for item in split.values()}
@@ -52,7 +52,7 @@ def masks_from(source: ArraySource, split: Mapping[str, SplitArrays], nodes: int
 
 
 def splits_in(source: ArraySource, split: SplitArrays, nodes: int) -> int:
-    """How many splits the array holds: of a table [S, N] or [N, S] S, else 1. From its header."""
+    """The number of splits in the array, from its header: S for a table [S, N] or [N, S], otherwise 1."""
     shape = source.shape(split.name)
     if split.kind == "ids" or len(shape) != 2 or 1 in shape or nodes not in shape:
         return 1
@@ -60,9 +60,9 @@ def splits_in(source: ArraySource, split: SplitArrays, nodes: int) -> int:
 
 
 def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
-    """bool[nodes], True at `ids`; a mask bool[nodes] is one already.
+    """bool[nodes], True at `ids`; a mask bool[nodes] is returned unchanged.
 
-    Raises FileError for ids that are no node or stand twice.
+    Raises FileError for invalid or duplicate ids.
     """
     if ids.dtype.kind == "b":
         if ids.shape != (nodes,):
@@ -79,7 +79,7 @@ def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
 
 
 def masks_of(named: Iterable[tuple[str, AnyArray]], nodes: int) -> dict[str, AnyArray]:
-    """The three masks from the ids of train, val and test, each with the name of where they stand."""
+    """The three masks from the ids of train, val and test, each with its name for messages."""
     return {name: mask_of(where, ids, nodes) for name, (where, ids) in zip(MASKS, named, strict=True)}
 
 
@@ -95,7 +95,7 @@ def _mask(source: ArraySource, split: SplitArrays, nodes: int) -> AnyArray:
 
 
 def _looks_like_mask(array: AnyArray, nodes: int) -> bool:
-    """Whether the values can be a mask alone: as many as nodes, none but 0 and 1."""
+    """Whether the values can only be a mask: one per node, all 0 or 1."""
     if array.dtype.kind == "b" or array.ndim == 2:
         return True
     return array.shape == (nodes,) and array.dtype.kind in "iuf" and bool(np.isin(array, (0, 1)).all())
@@ -117,12 +117,14 @@ def _zeros_and_ones(where: str, array: AnyArray, nodes: int) -> AnyArray:
 
 
 _SURE_ROWS = 3
-"""Rows that a table of classes has at least, before it can be known to be one-hot."""
+"""The least rows of a table of classes for recognising it as one-hot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """arrays: by the shared names. spelled: how the file calls them. notes: a line for each reading that was chosen."""
+    """The arrays under the shared names. spelled: their names in the file. notes: one line per choice made while
+    reading.
+    """
 
     arrays: dict[str, AnyArray]
     spelled: dict[str, str] = field(default_factory=dict)
@@ -130,9 +132,9 @@ class Found:
 
 
 def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Found:
-    """Those of the `wanted` arrays that `source` holds, under the shared names; the others stay unread.
+    """The `wanted` arrays in `source`, under the shared names; the others are not read.
 
-    Raises FileError for damage, and for labels and splits that cannot be read as such.
+    Raises FileError for damage, and for invalid labels and splits.
     """
     held = contents_of(source)
     arrays: dict[str, AnyArray] = {}
@@ -158,10 +160,9 @@ def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Fou
 
 
 def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
-    """The labels: integers[N], -1 where a node has none, or the table [N, C]; and how they were read, where that was a
-    choice: a note, else nothing.
+    """The labels: integers[N], -1 without a label, or the table [N, C]; and a note if their reading was a choice.
 
-    Raises FileError for what is neither whole numbers nor a table.
+    Raises FileError for anything other than whole numbers or a table.
     """
     where, labels = source.where(name), source.array(name)
     if labels.ndim == 2 and labels.shape[1] > 1:
@@ -180,8 +181,9 @@ def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
 
 
 def unlabelled(labels: AnyArray) -> int | None:
-    """What stands for no label among unsigned integers of 1 or 2 bytes, which have no -1: the largest value of their
-    type, where no class is near it (255 beside classes 0 to 40); None where nothing does.
+    """The value for no label in unsigned integers of 1 or 2 bytes; None if there is none.
+
+    It is the largest value of the type if no class is near it (255 with classes 0 to 40).
     """
     if labels.dtype.kind != "u" or labels.dtype.itemsize > 2 or not labels.size:
         return None
@@ -193,7 +195,7 @@ def unlabelled(labels: AnyArray) -> int | None:
 
 
 def _one_hot(table: AnyArray) -> bool:
-    """Whether every row has exactly one 1, all else 0: one class a node then says the same as several do."""
+    """Whether every row has exactly one 1 and otherwise 0; it is then equivalent to one class per node."""
     if table.dtype.kind not in "biuf" or table.shape[0] < _SURE_ROWS:
         return False
     ones = np.count_nonzero(table == 1, axis=1)
@@ -201,7 +203,7 @@ def _one_hot(table: AnyArray) -> bool:
 
 
 def skipped(source: ArraySource, held: Contents, nodes: int) -> tuple[str, ...]:
-    """What of the source is not used: arrays without a meaning, and all but the first of several splits."""
+    """The unused contents: arrays without a meaning, and all but the first of several splits."""
     several = [split for split in held.split.values() if splits_in(source, split, nodes) > 1]
     if not several:
         return held.unknown
@@ -218,7 +220,7 @@ def feature_shape(source: ArraySource, held: Contents) -> tuple[int, ...] | None
 
 
 def stated_rows(source: ArraySource, held: Contents) -> int | None:
-    """How many nodes the arrays of the nodes say there are; None where none says. Raises FileError for a bad count."""
+    """The number of nodes that the node arrays imply; None without any. Raises FileError for a bad count."""
     if held.count is not None:
         count = source.array(held.count).ravel()
         if count.dtype.kind not in "iu" or count[0] < 0:

@@ -1,8 +1,8 @@
-"""What a graph file says about its nodes beside the edges: features, labels, and who trains, validates and tests.
+"""The node data of a graph file: features, labels, and the split into training, validation and test nodes.
 
-Whatever the format, a source hands over arrays under these names, and all are checked alike here: `x` [N, F] or the
-compressed rows `x_data`, `x_indices`, `x_indptr`, `x_shape`; `labels` integers[N] (negative: unknown) or [N, C] in 0..1
-for several classes per node; `train_mask`, `val_mask`, `test_mask` [N] of 0 and 1.
+Every format returns arrays under these names, and all are checked here: `x` [N, F] or the compressed rows `x_data`,
+`x_indices`, `x_indptr`, `x_shape`; `labels` integers[N] (negative: unknown) or [N, C] in 0..1 for several classes per
+node; `train_mask`, `val_mask`, `test_mask` [N] of 0 and 1.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 
 @dataclass(frozen=True, slots=True)
 class NodeArrays:
-    """Checked arrays of the N nodes; None where the source says nothing.
+    """Checked arrays of the N nodes; None for data that the source lacks.
 
     features: float32[N, F], or a canonical scipy csr_array of float32. labels: int64[N], -1 unknown; or float32[N, C]
-    in 0..1. masks: train, val, test, bool[N], disjoint. notes: a line for each reading that was chosen, such as the
+    in 0..1. masks: train, val, test, bool[N], disjoint. notes: one line per choice made while reading, such as the
     first of several splits.
     """
 
@@ -43,10 +43,10 @@ class NodeArrays:
 
 
 def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: bool = True) -> NodeArrays:
-    """What the source at `path` holds for its graph of `nodes` nodes; nothing when it is a format without such.
+    """The node data at `path` for its graph of `nodes` nodes; empty for a format without node data.
 
-    features, labels: False leaves them unread. Raises FileError for damage and for arrays of other shapes, types or
-    values than the module's docstring says.
+    features, labels: False skips them. Raises FileError for damage and for arrays of other shapes, types or values than
+    the module's docstring states.
     """
     wanted = [*MASKS, *(("x", *SPARSE) if features else ()), *(("labels",) if labels else ())]
     where, source = str(path), Path(path)
@@ -62,7 +62,7 @@ def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: b
 
 
 def check_features(path: str | Path) -> None:
-    """Look through the features of the archive at `path` without holding them; nothing where it is another format.
+    """Check the features of the archive at `path` without storing them; other formats are skipped.
 
     Raises FileError for damage and values that are not finite.
     """
@@ -76,7 +76,7 @@ def check_features(path: str | Path) -> None:
 
 
 def named_arrays(held: NodeArrays) -> dict[str, AnyArray]:
-    """`held` under the names of the module's docstring, masks as bytes: what `read_nodes` reads back the same."""
+    """`held` under the names of the module's docstring, masks as bytes; `read_nodes` restores it."""
     arrays: dict[str, AnyArray] = {}
     if isinstance(held.features, np.ndarray):
         arrays["x"] = held.features
@@ -93,7 +93,7 @@ def named_arrays(held: NodeArrays) -> dict[str, AnyArray]:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The arrays of the source at `path`, and how it calls them."""
+    """The arrays of the source at `path`, with their original names."""
 
     path: str
     found: Found
@@ -109,7 +109,7 @@ class _Given:
         return self.found.spelled.get(name, name)
 
     def where(self, name: str) -> str:
-        """How messages begin that are about the array."""
+        """The start of messages about the array."""
         return f"{self.path}: {self.spelled(name)!r}"
 
 
@@ -132,12 +132,12 @@ def _float32(arrays: _Given, name: str) -> AnyArray:
     array = arrays[name]
     if array.dtype.kind not in "fiub":
         raise FileError(f"{arrays.where(name)} is {array.dtype}{list(array.shape)}; numbers are needed")
-    with np.errstate(over="ignore"):  # found again as values that are not finite
+    with np.errstate(over="ignore"):  # reported later as values that are not finite
         return frozen(array.astype(np.float32, copy=False))
 
 
 def _sparse(arrays: _Given, nodes: int) -> Any:
-    """The scipy csr_array with sorted columns and no duplicates, after checking what scipy takes on trust."""
+    """The scipy csr_array with sorted columns and no duplicates, after the checks that scipy omits."""
     from scipy.sparse import csr_array
 
     path, missing = arrays.path, [name for name in SPARSE if name not in arrays]
@@ -163,7 +163,7 @@ def _sparse(arrays: _Given, nodes: int) -> Any:
 
 
 def _labels(arrays: _Given, nodes: int) -> AnyArray | None:
-    """As in `NodeArrays`; None when there are none, or not a single one is known."""
+    """As in `NodeArrays`; None if there are no labels or all are unknown."""
     if "labels" not in arrays:
         return None
     labels, path, where = arrays["labels"], arrays.path, arrays.where("labels")

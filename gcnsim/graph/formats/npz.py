@@ -64,15 +64,15 @@ def graph_of_arrays(source: ArraySource, name: str) -> Graph:
     or an array has a wrong shape or type; GraphError as `build_csr` does.
     """
     held = contents_of(source)
-    found = _structure(source, held)
-    nodes, where = found.nodes, str(source.path)
+    structure = _structure(source, held)
+    nodes, where = structure.nodes, str(source.path)
     widths = widths_of(source, nodes)
     options: dict[str, Any] = {"features": widths.features, "classes": widths.classes, "where": where}
-    options["ignored"] = (*(("weights",) if found.weights else ()), *widths.unused)
-    if found.rows:
-        return from_csr(found.first, found.second, name, **options)
-    graph = build_csr(found.first, found.second, nodes, name, **options)
-    return replace(graph, unused_ids=found.unused)
+    options["ignored"] = (*(("weights",) if structure.weights else ()), *widths.unused)
+    if structure.rows:
+        return from_csr(structure.first, structure.second, name, **options)
+    graph = build_csr(structure.first, structure.second, nodes, name, **options)
+    return replace(graph, unused_ids=structure.unused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Edge lists in Parquet files: two columns hold the ends of each edge, and the names of all columns say which."""
+"""Edge lists in Parquet files: two columns contain the ends of each edge, identified by the column names."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SUFFIXES = (".parquet", ".pq")
 
 
 def read_parquet(path: Path, name: str, *, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
-    """The graph of the file at `path`; ids, ends as of `edges.read_edges`. Only the columns of the ends are read.
+    """The graph of the file at `path`; ids, ends as in `edges.read_edges`. Only the columns of the ends are read.
 
-    Raises FileError for damage, for columns that nothing names as the ends, and for ids that are missing or of a type
-    that `ids` does not take; GraphError as `read_edges` does.
+    Raises FileError for damage, for unidentified ends, and for ids that are missing or of a type that `ids` does not
+    allow; GraphError as in `read_edges`.
     """
     from pyarrow import ArrowException
 
@@ -50,7 +50,7 @@ def read_parquet(path: Path, name: str, *, ids: str = NUMBERS, ends: Sequence[st
 
 
 def parquet_size(path: Path) -> GraphSize:
-    """What `read_parquet` holds, from the file's own count of rows. Raises FileError for damage."""
+    """The memory that `read_parquet` needs, from the file's row count. Raises FileError for damage."""
     from pyarrow import ArrowException
 
     try:
@@ -87,7 +87,7 @@ def _column(where: str, column: Any, ids: str) -> AnyArray:
 
 
 def _of_names(columns: list[AnyArray], two: bool, name: str, where: str, ignored: tuple[str, ...]) -> Graph:
-    """Texts numbered in the order in which they first occur; of two kinds each for itself."""
+    """Texts numbered in the order in which they first occur; two kinds are numbered separately."""
     if two:
         (first, sources), (second, targets) = (_numbered(column) for column in columns)
         known, begin = np.concatenate([first, second]), first.size
@@ -100,7 +100,7 @@ def _of_names(columns: list[AnyArray], two: bool, name: str, where: str, ignored
 
 
 def _numbered(texts: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """The different texts in the order in which they first occur, and the number of each."""
+    """The distinct texts in the order in which they first occur, and the number of each."""
     known, first, places = np.unique(texts, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)

@@ -1,6 +1,6 @@
-"""Reading a graph file's bytes: missing, unreadable and damaged files become one line each.
+"""Read a graph file's bytes; missing, unreadable and damaged files become one-line errors.
 
-From headers, or by counting lines, it is known how much a file will ask for before any of it is held.
+Headers, or counting lines, give the memory that a file needs before its data is loaded.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte-order marks; that of UTF-32 begins like that of UTF-16, so it comes first."""
+"""Byte-order marks; UTF-32's begins like UTF-16's, so it comes first."""
 
 
 def file_start(path: Path, count: int = 16) -> bytes:
-    """The first `count` bytes of the file. Raises FileError when it cannot be read."""
+    """The first `count` bytes of the file. Raises FileError if it is unreadable."""
     try:
         with open(path, "rb") as file:
             return file.read(count)
@@ -38,7 +38,7 @@ def file_start(path: Path, count: int = 16) -> bytes:
 
 @contextmanager
 def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The file open to be read by chunks, decompressed when it is gzip. Raises FileError as `file_text`."""
+    """The file, open for reading in chunks, decompressed if it is gzip. Raises FileError as in `file_text`."""
     zipped = file_start(path, len(_GZIP)) == _GZIP
     try:
         with open(path, "rb") as file:
@@ -50,10 +50,10 @@ def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def file_text(path: Path) -> bytes:
-    """The file's text in UTF-8 (or what it is without a byte-order mark), decompressed when it is gzip.
+    """The file's text in UTF-8 (or its own encoding without a byte-order mark), decompressed if it is gzip.
 
-    UTF-16 and UTF-32 with their marks are decoded; every line ends in `\\n`. Raises FileError when the file cannot be
-    read, its gzip stream is truncated or altered, or it holds NUL bytes.
+    UTF-16 and UTF-32 with byte-order marks are decoded; every line ends in `\\n`. Raises FileError if the file is
+    unreadable, its gzip stream is truncated or altered, or it contains NUL bytes.
     """
     try:
         data = path.read_bytes()
@@ -68,7 +68,7 @@ def file_text(path: Path) -> bytes:
 
 
 def _one_encoding(data: bytes, path: Path) -> bytes:
-    """The text without a byte-order mark, in UTF-8 where a mark says that it is UTF-16 or UTF-32; lines end as here."""
+    """The text without a byte-order mark, converted to UTF-8 if a mark declares UTF-16 or UTF-32; line ends as here."""
     encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     if encoding is not None:
         try:
@@ -87,7 +87,7 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class GraphSize:
-    """What reading will hold at once. entries: both directions of each edge; loaded: bytes of the files beside them."""
+    """The memory needed at once for reading. entries: both directions of each edge; loaded: bytes of the files."""
 
     nodes: int
     entries: int
@@ -95,9 +95,9 @@ class GraphSize:
 
 
 def text_size(path: Path) -> tuple[int, int]:
-    """Lines and bytes of the text at `path`, decompressed; counted by chunks. The last line may lack its end.
+    """Lines and bytes of the decompressed text at `path`, counted in chunks. The last line may lack its line end.
 
-    Raises FileError as `plain_bytes`.
+    Raises FileError as in `plain_bytes`.
     """
     lines = size = 0
     last = b"\n"

@@ -1,4 +1,4 @@
-"""Generators: graphs drawn from a model and a seed, and the surrogates of published datasets."""
+"""Generators: random graphs from a model and a seed, and the surrogates of published datasets."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
 """A degree-corrected block model with hierarchical communities and bridge nodes.
 
-Every node has a weight (lognormal), which its mean degree follows, and belongs to a community; community sizes are
+Every node has a (lognormal) weight, which determines its mean degree, and belongs to a community; community sizes are
 lognormal too. Only a share of the nodes, the bridges, has edges to other communities. Hubs are bridges more often: the
-chance is proportional to weight to the power of `hub_bias`. A bridge draws the share of its edges that leave from a
-Beta distribution. An edge that leaves stays, by `reach`, within the next group of `fanout` communities. Otherwise it
-goes on to the group of fanout^2, and so on to the whole graph; both its ends are bridges. Ids are shuffled. Degree
-correction: Karrer and Newman, "Stochastic blockmodels and community structure in networks" (2011).
+probability is proportional to weight to the power of `hub_bias`. A bridge draws the share of its leaving edges from a
+Beta distribution. A leaving edge stays within the next group of `fanout` communities, except for the share `reach`.
+That share continues to the group of fanout^2, and so on to the whole graph; both ends of such an edge are bridges. Ids
+are shuffled. Degree correction: Karrer and Newman, "Stochastic blockmodels and community structure in networks" (2011).
 
 No generator draws more edges than there are pairs, more nodes than ids, or a graph that exceeds the allowed memory.
 
 Distinct edges come from repeated draws. An edge is one int64 key: its smaller end in the upper half, its larger end in
 the lower half. Sorted keys are therefore the upper triangle's rows in order. Draws come in blocks of a fixed size with
-a stream each, so the graph is the same for any number of processes.
+one random stream each, so the graph is the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from gcnsim.streams import stream
 from gcnsim.units import format_bytes
 
 BLOCK = 1 << 20
-"""Edges drawn from one stream; another value is another graph."""
+"""Edges drawn from one random stream; another value gives another graph."""
 
 _MOST_DRAWS = 8
-"""Draws of one round per edge asked for: a model that needs more has no room for its edges."""
+"""The most draws of one round per requested edge; a model that needs more has too few possible edges."""
 
 Draw: TypeAlias = Callable[[int, int], IntArray]
-"""`draw(round, count)`: the keys of about `count` edges, self-loops and duplicates among them."""
+"""`draw(round, count)`: the keys of about `count` edges, including self-loops and duplicates."""
 
 Say: TypeAlias = Callable[[str], None]
-"""Takes one line on what is being done."""
+"""A callback for one line of progress."""
 
 
 def silent(_: str) -> None:
@@ -61,9 +61,9 @@ def blocks(count: int, drawn: Callable[[int, int], IntArray], processes: int) ->
 
 
 def distinct_edges(draw: Draw, edges: int, seed: int, name: str, say: Say = silent) -> IntArray:
-    """The sorted keys of exactly `edges` different edges without self-loops, drawn in rounds; int64[edges].
+    """The sorted keys of exactly `edges` distinct edges without self-loops, drawn in rounds; int64[edges].
 
-    Raises GraphError when the draws repeat themselves so much that the number is not reached.
+    Raises GraphError if too many draws repeat to reach the number.
     """
     kept = np.empty(0, np.int64)
     accepted, turn = 1.0, 0
@@ -99,12 +99,12 @@ def _fresh(keys: IntArray, kept: IntArray) -> IntArray:
 
 
 def graph_of(keys: IntArray, nodes: int, name: str, features: int | None = None, classes: int | None = None) -> Graph:
-    """The graph of sorted distinct keys: each row its smaller neighbours, then its larger ones, both ascending."""
+    """The graph of sorted distinct keys: in each row smaller neighbours, then larger ones, both ascending."""
     from scipy.sparse import csr_array
 
     above = np.searchsorted(keys, np.arange(nodes + 1, dtype=np.int64) << 32)
     upper = keys.astype(np.int32)
-    # scipy copies all indices to the width of the row starts.
+    # scipy converts all indices to the width of the row starts.
     starts = above.astype(np.int32) if keys.size < 2**31 else above
     rows = csr_array((np.ones(keys.size, np.bool_), upper, starts), shape=(nodes, nodes))
     columns = rows.tocsc()
@@ -123,12 +123,12 @@ EDGE_BYTES, NODE_BYTES, FIXED_BYTES = 48, 200, 250_000_000
 
 
 def memory_needed(nodes: int, edges: int) -> int:
-    """Peak resident bytes of drawing a graph: an estimate from above."""
+    """Peak resident bytes of generating a graph, an upper estimate."""
     return EDGE_BYTES * edges + NODE_BYTES * nodes + FIXED_BYTES
 
 
 def check_size(name: str, nodes: int, edges: int, max_memory: float | None) -> None:
-    """Raises GraphError for sizes that no graph has, and for one that would take more than `max_memory` bytes."""
+    """Raise GraphError for impossible sizes, and for a graph that would take more than `max_memory` bytes."""
     if not 2 <= nodes <= MOST_NODES:
         raise GraphError(f"{name}: {nodes:,} nodes; 2 to {MOST_NODES:,} are allowed")
     pairs = nodes * (nodes - 1) // 2
@@ -146,12 +146,12 @@ def check_size(name: str, nodes: int, edges: int, max_memory: float | None) -> N
 class BlockModel:
     """The model's parameters.
 
-    nodes, edges: undirected edges, exactly so many. communities: their number. size_spread: standard deviation of the
-    log of their sizes. degree_spread: that of the log of the weights. bridges: share of nodes with edges that leave
-    their community. hub_bias: 0: any node may be a bridge; 1: in proportion to weight. cross_mean: mean share of a
-    bridge's edges that leave. cross_concentration: a + b of the Beta distribution of that share; small: many bridges
-    with few such edges beside some with almost only such. fanout: communities per group, groups per larger group.
-    reach: share of the leaving edges that also leave a group, at every level of the hierarchy.
+    nodes, edges: undirected edges, exact. communities: their number. size_spread: standard deviation of the log of
+    their sizes. degree_spread: standard deviation of the log of the weights. bridges: share of nodes with edges that
+    leave their community. hub_bias: 0: any node may be a bridge; 1: in proportion to weight. cross_mean: mean share of
+    a bridge's edges that leave. cross_concentration: a + b of the Beta distribution of that share; a small value gives
+    many bridges with few such edges and some with almost only such edges. fanout: communities per group, groups per
+    larger group. reach: share of the leaving edges that also leave a group, at every level of the hierarchy.
     """
 
     nodes: int
@@ -182,7 +182,7 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class ModelParameters:
-    """What is drawn of the nodes before any edge; nodes of a community are neighbours in number.
+    """The random properties of nodes, drawn before any edge; nodes of a community have consecutive numbers.
 
     start: int64[C + 1], the first node of each community. degree: float64[N], expected degrees. cross: float64[N],
     share of each node's edges that leave its community.
@@ -195,7 +195,7 @@ class ModelParameters:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Edges whose ends lie in one group: group of each node, bounds of each group, and the ends' cumulated weights."""
+    """Edges with both ends in one group: group of each node, bounds of each group, and the ends' cumulative weights."""
 
     group: Int32Array
     start: IntArray
@@ -203,7 +203,7 @@ class _Level:
     weight: FloatArray
 
     def drawn(self, seed: int, label: tuple[str | int, ...], count: int, order: IntArray, processes: int) -> IntArray:
-        """Keys of `count` edges: a first end by weight, a second by weight within the first one's group."""
+        """Keys of `count` edges: the first end by weight, the second by weight within the first one's group."""
         total = self.weight.sum()
         ends = np.cumsum(stream(seed, *label, "firsts").multinomial(count, self.weight / total))
         low, high = self.cumulated[self.start[:-1]], self.cumulated[self.start[1:]]
@@ -234,10 +234,10 @@ def block_model(
     processes: int = 1,
     say: Say = silent,
 ) -> Graph:
-    """The graph of `model` and `seed`: the same in any number of processes.
+    """The graph of `model` and `seed`, the same for any number of processes.
 
-    Raises GraphError for parameters out of range, for more edges than pairs of nodes or than the communities have room
-    for, and when drawing would take more than `max_memory` bytes.
+    Raises GraphError for parameters out of range, for more edges than pairs of nodes or than the communities allow, and
+    if generating it would take more than `max_memory` bytes.
     """
     check_size(name, model.nodes, model.edges, max_memory)
     _check(name, model)
@@ -282,7 +282,7 @@ def _bridge_chance(weight: FloatArray, share: float, bias: float) -> FloatArray:
 
 
 def _levels(model: BlockModel, nature: ModelParameters) -> list[_Level]:
-    """The communities themselves, then groups of fanout, fanout^2, ... communities, last the whole graph."""
+    """The communities, then groups of fanout, fanout^2, ... communities, and finally the whole graph."""
     group = np.repeat(np.arange(model.communities, dtype=np.int32), np.diff(nature.start))
     inner, leaving = nature.degree * (1.0 - nature.cross), nature.degree * nature.cross
     levels = [_level(group, nature.start, inner)]

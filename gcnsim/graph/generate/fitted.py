@@ -1,7 +1,7 @@
-"""Surrogates: drawn graphs that stand in for published datasets, fitted to what was printed about them.
+"""Surrogates: random graphs that replace published datasets, fitted to printed figures.
 
-data/surrogates.yaml holds each one's model, seed and fit (docs/surrogates.md); `python -m studies.fit_surrogates`
-makes it.
+data/surrogates.yaml contains each one's model, seed and fit (docs/surrogates.md), written by `python -m
+studies.fit_surrogates`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from gcnsim.graph.generate.communities import BlockModel, Say, block_model, sile
 from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"
-"""How each surrogate is drawn, and its fit."""
+"""The file with the model of each surrogate and its fit."""
 
 
 MOST_CROSSING: Final = 0.95
-"""At most this share of the entries crosses."""
+"""The most entries that cross, as a share."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """Mean boundary nodes per part: published, of the surrogate, and of a fit that did not see this row.
+    """Mean boundary nodes per part: published, of the surrogate, and of a fit without this row.
 
     inner: published mean inner nodes. surrogate, cross_fraction (share of the entries that cross): means over `seeds`
     seeds of the partitioner. spread: standard deviation of `surrogate` over them, as a share of it; None for one seed.
-    left_out: None where no such fit was made. scale: share of the nodes that the partitioned graph had, 1 for all;
-    counts are scaled back.
+    left_out: None without such a fit. scale: share of the nodes in the partitioned graph, 1 for all; counts are scaled
+    back.
     """
 
     parts: int
@@ -54,9 +54,9 @@ class FitRow:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A published figure that the fit did not see, beside the surrogate's.
+    """A published figure that the fit did not use, with the surrogate's.
 
-    what: what is counted. partition: how the `parts` parts were made. cite: where `published` stands.
+    what: the counted quantity. partition: how the `parts` parts were made. cite: the source of `published`.
     """
 
     what: str
@@ -75,9 +75,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CrossEdges:
-    """Mean cross edges per boundary node, as a share of the mean degree, where few entries cross.
+    """Mean cross edges per boundary node, as a share of the mean degree, if few entries cross.
 
-    low, likely, high: a range and the value to use. source: what it follows from, one sentence.
+    low, likely, high: a range and the value to use. source: its basis, one sentence.
     """
 
     low: float
@@ -92,10 +92,10 @@ class CrossEdges:
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """One surrogate: how it is drawn, and how well it keeps what was published.
+    """One surrogate: its model, and how well it reproduces published figures.
 
-    cite: where the published figures come from, by field. partition: how the parts of `rows` were made. checks: what
-    was not fitted. cross_edges: a range to sweep. assumed: what nothing published says, one sentence.
+    cite: the source of the published figures, by field. partition: how the parts of `rows` were made. checks: figures
+    that were not fitted. cross_edges: a range to sweep. assumed: properties without a published source, one sentence.
     """
 
     name: str
@@ -113,11 +113,11 @@ class Surrogate:
 
 @dataclass(frozen=True, slots=True)
 class Bordering:
-    """Assumed boundary nodes over inner nodes of a part.
+    """The assumed ratio of boundary to inner nodes of a part.
 
-    low, likely, high: of the mean of `parts` parts, by `source`. growth: power of the number of parts with which that
-    grows, by `source` too; None: by the law of `gcnsim.workload.cuts`. unevenness: ratios of parts of another graph,
-    whose spread about their mean is assumed here; part k of P takes that at k modulo their number.
+    low, likely, high: the mean of `parts` parts, by `source`. growth: the power of the number of parts with which it
+    grows, by `source` too; None: by the law of `gcnsim.workload.cuts`. unevenness: ratios of another graph's parts,
+    whose spread about their mean is assumed here; part k of P takes the one at k modulo their number.
     """
 
     parts: int
@@ -129,17 +129,17 @@ class Bordering:
     growth: float | None = None
 
     def uneven(self, parts: int) -> tuple[float, ...]:
-        """The ratio of each of `parts` parts, in order, over their mean."""
+        """The ratio of each of `parts` parts over their mean, in order."""
         every = [self.unevenness[part % len(self.unevenness)] for part in range(parts)]
         return tuple(one * parts / sum(every) for one in every)
 
 
 @dataclass(frozen=True, slots=True)
 class SizeOnlyDataset:
-    """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
+    """A replacement for a graph too large to generate: sizes, and an assumed ratio of boundary to inner nodes.
 
-    entries: stored entries, both directions of every edge. parts: the least and the most parts that it speaks of.
-    cite: where the sizes come from, by field; assumed: further assumptions, one sentence.
+    entries: stored entries, both directions of every edge. parts: the least and the most supported parts. cite: the
+    source of the sizes, by field; assumed: further assumptions, one sentence.
     """
 
     name: str
@@ -154,13 +154,13 @@ class SizeOnlyDataset:
 
 
 def outlines() -> tuple[str, ...]:
-    """Names of the datasets that have an outline instead of a surrogate, sorted."""
+    """Names of the datasets with an outline instead of a surrogate, sorted."""
     return tuple(sorted(_raw()["outlines"]))
 
 
 @cache
 def outline(name: str) -> SizeOnlyDataset:
-    """The outline of `name`. Raises GraphError with the nearest name for a dataset that has none."""
+    """The outline of `name`. Raises GraphError with the closest name for a dataset without one."""
     known = _raw()["outlines"]
     if name not in known:
         raise GraphError(f"no outline of {name!r}; {nearest(name, known)}")
@@ -179,13 +179,13 @@ def outline(name: str) -> SizeOnlyDataset:
 
 
 def surrogates() -> tuple[str, ...]:
-    """Names of the datasets that have a surrogate, sorted."""
+    """Names of the datasets with a surrogate, sorted."""
     return tuple(sorted(_raw()["surrogates"]))
 
 
 @cache
 def surrogate_facts(name: str) -> Surrogate:
-    """How the surrogate of `name` is drawn. Raises GraphError with the nearest name for a dataset that has none."""
+    """The model of the surrogate of `name`. Raises GraphError with the closest name for a dataset without one."""
     known = _raw()["surrogates"]
     if name not in known:
         raise GraphError(f"no surrogate of {name!r}; {nearest(name, known)}")
@@ -215,7 +215,7 @@ def surrogate(
 ) -> Graph:
     """The surrogate of the dataset `name`, named `NAME-surrogate`; `seed` None: the one it was fitted with.
 
-    Raises GraphError for a dataset that has none, and when drawing would take more than `max_memory` bytes.
+    Raises GraphError for a dataset without one, and if generating it would take more than `max_memory` bytes.
     """
     facts = surrogate_facts(name)
     return block_model(

@@ -53,7 +53,7 @@ FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
 def mini_batches(method: MiniBatch, facts: Facts) -> Schedule:
-    """The schedule of a mini-batch method for `facts`. Raises ValueError where facts have no mini-batches."""
+    """The schedule of a mini-batch method for `facts`. Raises ValueError if the facts have no mini-batches."""
     if facts.counts.batches is None:
         raise ValueError(f"{method.name}: the counts have no mini-batches")
     plan = method.plan(facts.shapes)
@@ -61,7 +61,7 @@ def mini_batches(method: MiniBatch, facts: Facts) -> Schedule:
 
 
 class _BatchWriter:
-    """Writes one schedule. Demand of what runs ahead is that of the batch it prepares: rolled by as many iterations."""
+    """Builds one schedule. The demand of work done in advance is shifted by that number of iterations."""
 
     def __init__(self, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: BatchPlan) -> None:
         self.facts, self.batches, self.loading, self.width = facts, batches, method.loading, plan.width
@@ -82,7 +82,7 @@ class _BatchWriter:
         return self.builder.close(steps)
 
     def _step(self, rank: Rank, reduced: int) -> int:
-        """The optimizer's step, once the gradients are summed."""
+        """The optimizer's step, after the gradients are reduced."""
         seconds = step_seconds(self.facts.device_of(rank), self.facts.shapes)
         return self.builder.compute(OpKind.STEP, rank, seconds, after=[reduced])
 
@@ -104,7 +104,7 @@ class _BatchWriter:
         ]
 
     def _train(self, rank: Rank, begins: list[int], arrived: list[int]) -> int:
-        """Take a loaded batch, go forward and back; the op that makes the last gradient."""
+        """Take a loaded batch and run forward and backward; returns the op that computes the last gradient."""
         facts, builder = self.facts, self.builder
         ahead = self.loading.ahead
         taken = builder.compute(OpKind.LOOKUP, rank, self._taking(rank), after=[(op, ahead) for op in arrived])
@@ -125,8 +125,11 @@ class _BatchWriter:
         return last
 
     def _loss(self, rank: Rank) -> FloatArray:
-        """Seconds of the loss, and of the host's calls that no kernel of the batch hides: nothing waits between its
-        layers, so that the host runs ahead of the GPU until it is done with the batch. None of a batch of no nodes."""
+        """Seconds of the loss, plus host calls that are longer than the kernels of the batch.
+
+        Nothing waits between layers, so the host runs ahead of the GPU until it has issued the batch. 0 for an empty
+        batch.
+        """
         facts, targets = self.facts, self.batches.levels[:, rank, -1]
         loss = batch_loss_seconds(facts.device_of(rank), targets, facts.shapes[-1].d_out)
         kernels = sum((cost.seconds for cost in self.costs[rank]), self._taking(rank) + loss)
@@ -134,7 +137,7 @@ class _BatchWriter:
         return np.asarray(loss + np.where(targets > 0, np.maximum(calls - kernels, 0.0), 0.0), dtype=np.float64)
 
     def _taking(self, rank: Rank) -> FloatArray:
-        """Seconds in which rows on the GPU are put beside those loaded; 0 where none are there."""
+        """Seconds to combine cached rows with loaded ones; 0 without cached rows."""
         batches = self.batches
         if self.loader.placement.features != ON_GPU and not batches.cached[rank]:
             return np.zeros(batches.iterations)
@@ -146,9 +149,9 @@ ONE_THREAD = 1.0
 
 
 class BatchLoader:
-    """Writes the ops that load one worker's batches.
+    """Adds the ops that load one worker's batches.
 
-    One thread loads: it picks the rows of a batch, then copies them, then begins with the next.
+    One thread loads: it gathers the rows of a batch, copies them, then starts the next batch.
     """
 
     def __init__(
@@ -160,11 +163,11 @@ class BatchLoader:
         self.placement: Placement = replace(placement, features=placement.features or ON_GPU)
         self.workers = range(facts.cluster.gpus)
         self.drawn_layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
-        # Hits are nobody's to send.
+        # Cached rows are never sent.
         self.loaded: IntArray = np.roll(batches.wanted - batches.hits, -self.loading.ahead, axis=0)
 
     def load(self, rank: Rank) -> tuple[list[int], list[int]]:
-        """Draw a batch and bring its rows to the GPU; the ops that begin to load, and those that end it."""
+        """Sample a batch and load its rows; returns the ops that begin loading, and those that end it."""
         sample_op, graph = self._draw(rank)
         ahead = self.placement.ahead
         after = [] if ahead else graph
@@ -180,7 +183,7 @@ class BatchLoader:
         return begins, arrived
 
     def _draw(self, rank: Rank) -> tuple[int, list[int]]:
-        """Draw a batch; the op that begins, and those after which it is drawn."""
+        """Sample a batch; returns the op that begins, and those after which it is sampled."""
         if self.placement.on_gpu:
             return self._draw_on_gpu(rank)
         host, cluster = self.facts.host, self.facts.cluster
@@ -190,7 +193,7 @@ class BatchLoader:
         return sample_op, [sample_op]
 
     def _draw_on_gpu(self, rank: Rank) -> tuple[int, list[int]]:
-        """The same by the GPU, in turn with what it trains, or beside it where loading runs ahead."""
+        """The same on the GPU, in turn with training, or concurrently if loading runs ahead."""
         facts, entries = self.facts, self._kept(rank)
         seconds = gpu_draw_seconds(facts.device_of(rank), facts.host, entries, self._layers)
         stream = "sampler" if self.loading.ahead else COMPUTE_STREAM
@@ -203,7 +206,7 @@ class BatchLoader:
         return sample_op, [read]
 
     def _graph(self, rank: Rank, after: list[int]) -> int:
-        """A drawn graph on its way to the GPU."""
+        """A sampled graph on its way to the GPU."""
         nbytes = graph_bytes(self._kept(rank, drawing=False), self._made(rank, drawing=False))
         return self.builder.flow(
             OpKind.INDEX, rank, nbytes, self.facts.cluster.to_device(rank), stream="graph.h2d", after=after
@@ -211,18 +214,18 @@ class BatchLoader:
 
     @property
     def _layers(self) -> int:
-        """Layers that are drawn each for itself."""
+        """The layers that are sampled separately."""
         return min(1, len(self.drawn_layers)) if self.one_graph else len(self.drawn_layers)
 
     def _shift(self, *, drawing: bool) -> int:
-        """Iterations by which the batch that is drawn, or loaded, is ahead of the one that is trained."""
+        """By how many iterations the sampled or loaded batch is ahead of the trained one."""
         return self.loading.ahead + (drawing and self.placement.ahead)
 
     def _looked(self, rank: Rank) -> IntArray:
         return np.roll(self.batches.looked[:, rank], -self._shift(drawing=True))
 
     def _kept(self, rank: Rank, *, drawing: bool = True) -> IntArray:
-        """Entries of the batch's graphs; of one graph that all layers share, once."""
+        """Entries of the batch's graphs; a graph shared by all layers counts once."""
         entries = self.batches.entries[:, rank, : 1 if self.one_graph else None]
         return np.roll(entries.sum(axis=1), -self._shift(drawing=drawing))
 
@@ -232,7 +235,9 @@ class BatchLoader:
         return np.roll(rows.sum(axis=1), -self._shift(drawing=drawing))
 
     def _rows(self, rank: Rank, after: list[int]) -> tuple[list[int], list[int]]:
-        """Rows from the server's memory, and from others' where asked; the ops that begin, and those that end it."""
+        """Rows from the server's memory, and from other servers if requested; returns the ops that begin, and those
+        that end it.
+        """
         here = [peer for peer in self.workers if not self.loading.asks or self._together(rank, peer)]
         far = [peer for peer in self.workers if peer not in here]
         own = self.loaded[:, rank, here].sum(axis=1)
@@ -259,14 +264,16 @@ class BatchLoader:
         return begins or [copied], [copied]
 
     def _copied(self, rank: Rank, own: IntArray, far: list[Rank]) -> FloatArray:
-        """Bytes of a batch's rows over PCIe, those that the GPU reads itself as bytes of a copy that takes as long."""
+        """Bytes of a batch's rows over PCIe; the GPU's direct reads count as the copy that takes equally long."""
         others = row_bytes(self.loaded[:, rank, far].sum(axis=1), self.width)
         if self.placement.features == HOST:
             return row_bytes(own, self.width) + others
         return uva_row_bytes(self.facts.host, own, self.width) + others
 
     def _far_rows(self, rank: Rank, peer: Rank, after: list[int]) -> tuple[int, int]:
-        """Rows that a peer on another server owns: asked for, picked out, sent; the first and the last of these ops."""
+        """Rows owned by a peer on another server: requested, gathered, sent; returns the first and the last of these
+        ops.
+        """
         cluster, rows = self.facts.cluster, self.loaded[:, rank, peer]
         ids = self.builder.flow(
             OpKind.WIRE,
@@ -292,9 +299,9 @@ class BatchLoader:
         return ids, sent
 
     def _gather(self, rank: Rank, place: Rank, rows: IntArray, stream: str, after: list[int]) -> int:
-        """Rows for `rank` picked out of the memory of the server of `place`, by that worker's cores."""
+        """Rows for `rank` gathered from the memory of the server of `place`, by that worker's cores."""
         host, beside = self.facts.host, sum(self._together(place, peer) for peer in self.workers)
-        # Of several threads that draw all but one wait most of the time; where they do not, cores are shared.
+        # Of several sampling threads all but one mostly wait; otherwise they share cores.
         drawing = 0.0 if self.placement.on_gpu else ONE_THREAD
         threads = max(ONE_THREAD, host.cores.value / beside - drawing)
         return self.builder.flow(

@@ -1,4 +1,4 @@
-"""The systems that broadcast whole blocks of rows: what they have in common (their iteration: `block_workers`)."""
+"""The common parts of systems that broadcast whole blocks of rows (their iteration: `block_workers`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlockGrid:
-    """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], when `replicas` workers hold each block."""
+    """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], if `replicas` workers store each block."""
 
     replicas: int
     rows: IntArray
@@ -36,11 +36,11 @@ class BlockGrid:
 
     @property
     def holders(self) -> Replicas:
-        """Who holds and who multiplies which block."""
+        """Which workers store and multiply which block."""
         return Replicas(self.blocks * self.replicas, self.replicas)
 
     def ring(self, member: int) -> list[Rank]:
-        """The workers with place `member` among the replicas of each block, in the order of the blocks."""
+        """The workers at place `member` among the replicas of each block, in the order of the blocks."""
         return self.holders.ring(member)
 
     def stages(self, member: int) -> range:
@@ -49,7 +49,7 @@ class BlockGrid:
 
 
 def grid_of(counts: AccessCounts, replicas: int) -> BlockGrid:
-    """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
+    """The blocks of a run. Raises ScenarioError if `replicas` does not divide the workers."""
     workers = counts.workers
     if workers % replicas:
         allowed = allowed_copies(workers)
@@ -67,7 +67,7 @@ def grid_of(counts: AccessCounts, replicas: int) -> BlockGrid:
 class BlockBroadcast(Method):
     """Training by block rows: before each layer every block of its input is broadcast by its owner.
 
-    skips: whether some broadcasts are left out, so that a worker keeps copies of the other blocks.
+    skips: whether some broadcasts are skipped, so that a worker keeps copies of the other blocks.
     """
 
     uses: ClassVar[frozenset[str]] = frozenset({"devices", "nvlink", "transport", "gpudirect", "allreduce"})
@@ -78,20 +78,22 @@ class BlockBroadcast(Method):
 
     @property
     def replicas(self) -> int:
-        """Workers that hold the same block of rows."""
+        """Workers that store the same block of rows."""
         return 1
 
     @property
     def block_rule(self) -> BlockRule:
-        """When a block that hardly changed is sent again."""
+        """The rule for sending a block again that hardly changed."""
         return BlockRule()
 
     def sent(self, facts: Facts) -> FloatArray | None:
-        """How much of each block is broadcast, float64[T, layers, blocks]; None: all, always."""
+        """The share of each block that is broadcast, float64[T, layers, blocks]; None: all, always."""
         return None
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Broadcast, multiply, root after root. Raises ScenarioError for replicas that do not divide the workers."""
+        """The schedule: broadcast and multiply, root after root. Raises ScenarioError if replicas do not divide the
+        workers.
+        """
         from gcnsim.methods.families.block_workers import block_rows
 
         return block_rows(self, facts)
@@ -99,7 +101,7 @@ class BlockBroadcast(Method):
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """Per worker its block, what it receives, and the copies it keeps; None with attention."""
+        """The memory of each worker: its block, the received block, and stored copies; None with attention."""
         if any(shape.heads for shape in shapes):
             return None
         grid = grid_of(counts, self.replicas)

@@ -1,24 +1,33 @@
 """Training by block rows: the iteration that CAGNET and SANCUS share.
 
-Every worker holds the rows of its part of the adjacency and of every layer's input. A layer's sum is a product of these
-rows with all blocks of the input, so before each layer every block is broadcast by its owner, one root after the other,
-and multiplied by the part of the rows that it meets: dense traffic, whatever the boundary. The backward pass broadcasts
-the blocks of the gradient likewise. Source: CAGNET, sections on 1D and 1.5D algorithms; SANCUS, Algorithm 1.
+Every worker stores the rows of its part of the adjacency matrix and of every layer's input. The aggregation of a layer
+is the product of these rows with all blocks of the input. So before each layer every block is broadcast by its owner,
+one root after the other, and multiplied by the matching columns: dense traffic, independent of the boundary. The
+backward pass broadcasts the blocks of the gradient likewise. Source: CAGNET, sections on 1D and 1.5D algorithms;
+SANCUS, Algorithm 1.
 
-Readings, where the papers leave a point open:
+Interpretations of open points in the papers:
+
 - blocks travel around a ring of the workers, pipelined (SANCUS, section on communication);
-- a worker receives block j + 1 when its product with block j is done, as the released loop of broadcasts does: nothing
-  overlaps;
-- rows are summed before they meet the weights, forward at a layer's input width, backward at its output width, in the
-  first layer too: its weights' gradient is the input times the sum of the gradients;
-- weights' gradients are reduced layer by layer, and waited for;
-- with c replicas of a block, member m of them takes every stage of its share of the blocks, the last member what is
-  left; then they add up their sums. All of them have the whole block's dense products (released code);
-- entries of A_ij are those that cross from i to j: a worker's crossing entries, dealt to its peers by the rows that it
-  needs of each;
-- products go column after column of the block (`gcnsim.cost.columns_seconds`), as the sparse library does whose format
-  the released code keeps: Table 6 of PipeGCN has three times the computation that row after row would take;
-- a block that is not sent (SANCUS) is multiplied from the copy kept, before anything is waited for.
+
+- a worker receives block j + 1 when its product with block j is done, as in the released loop of broadcasts: nothing
+overlaps;
+
+- rows are aggregated before the product with the weights: forward at a layer's input width, backward at its output
+width, also in the first layer, because its weight gradient is the input times the sum of the gradients;
+
+- weight gradients are reduced layer by layer, and the worker waits for them;
+
+- with c replicas of a block, member m takes the stages of its share of the blocks, and the last member the remainder;
+then they add up their sums. All of them compute the whole block's dense products (released code);
+
+- entries of A_ij cross from i to j: a worker's crossing entries are distributed over its peers in proportion to the
+rows it needs of each;
+
+- products process a block column by column (`gcnsim.cost.columns_seconds`), as the sparse library does with the storage
+format of the released code: Table 6 of PipeGCN has three times the computation of a row-wise product;
+
+- a block that is not sent (SANCUS) is multiplied from the stored copy, before any wait.
 """
 
 from __future__ import annotations
@@ -44,13 +53,13 @@ from gcnsim.timeline import Direction, OpKind
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 GAP_PASSES = 2
-"""The variation of a block: its rows and the copy last sent are read once."""
+"""The variation of a block: its rows and the copy sent last are read once."""
 
 
 def block_rows(method: BlockBroadcast, facts: Facts) -> Schedule:
     """The schedule of a method that broadcasts blocks.
 
-    Raises ScenarioError where its replicas do not divide the workers.
+    Raises ScenarioError if its replicas do not divide the workers.
     """
     return _BlockWriter(method, facts).write()
 
@@ -69,7 +78,7 @@ class _BlockWriter:
         self.costs = [self._costs(rank) for rank in self.workers]
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         facts, builder = self.facts, self.builder
         for layer, shape in enumerate(facts.shapes):
             if shape.gathers:
@@ -92,7 +101,7 @@ class _BlockWriter:
         return builder.close(steps, periodic=True)
 
     def _backward(self, layer: Layer) -> list[int]:
-        """One layer's backward pass; per worker, the op at which its weights' gradient is that of all."""
+        """One layer's backward pass; per worker, the op after which its weight gradient is reduced."""
         shape = self.facts.shapes[layer]
         if shape.gathers:
             self._sum(layer, BACKWARD, shape.d_out)
@@ -109,7 +118,7 @@ class _BlockWriter:
         ]
 
     def _sum(self, layer: Layer, direction: Direction, width: int) -> None:
-        """Every block's broadcast and its product, root after root; with replicas, their sums added up."""
+        """Every block's broadcast and its product, root after root; with replicas, their sums are added."""
         grid, sends = self.grid, self._sends(layer, direction)
         last: list[int | None] = [None for _ in self.workers]
         for rank in self.workers:
@@ -137,7 +146,7 @@ class _BlockWriter:
         layer: Layer,
         direction: Direction,
     ) -> list[list[Dependency]]:
-        """Block `root` around its ring where it is sent; per member, the ops that its product waits for."""
+        """Block `root` around its ring if it is sent; per member, the ops that its product waits for."""
         if len(ring) == 1:
             return [[]]
         nbytes = row_bytes(np.asarray(self.grid.rows[root]), width) * sends
@@ -146,7 +155,7 @@ class _BlockWriter:
         return [[end] for end in ends]
 
     def _begun(self, rank: Rank) -> list[Dependency]:
-        """What a layer's first message waits for: that the worker is there."""
+        """The op that a layer's first message waits for: the worker has reached that layer."""
         return [self.builder.compute(OpKind.SCATTER, rank, 0.0)]
 
     def _add_up(self, layer: Layer, direction: Direction, width: int, last: list[int | None]) -> None:
@@ -163,12 +172,12 @@ class _BlockWriter:
                 self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[end], layer=layer, direction=direction)
 
     def _sends(self, layer: Layer, direction: Direction) -> FloatArray:
-        """How much of each block is broadcast, float64[T, blocks]."""
+        """The share of each block that is broadcast, float64[T, blocks]."""
         always = direction is BACKWARD and not self.rule.skips_backward
         return np.ones_like(self.sent[:, layer]) if always else self.sent[:, layer]
 
     def _test(self, rank: Rank, layer: Layer, width: int) -> None:
-        """What a stale test of the rows that a layer has made costs."""
+        """The cost of a stale test of the rows that a layer has computed."""
         if self.rule.test == "gap" and (self.sent < 1.0).any():
             values = float(self.grid.rows[self._block(rank)]) * width
             self._compute(
@@ -176,9 +185,9 @@ class _BlockWriter:
             )
 
     def _products(self, rank: Rank, width: int) -> FloatArray:
-        """Seconds of a worker's product with each of the blocks that it takes, float64[stages].
+        """Seconds of a worker's product with each of its blocks, float64[stages].
 
-        All but the first add to what is there, which is read besides being written.
+        All but the first add to the existing result, which is read and written.
         """
         block, found = self._block(rank), []
         for index, other in enumerate(self._stages(rank)):
@@ -191,7 +200,7 @@ class _BlockWriter:
         return np.array(found)
 
     def _streaming(self, rank: Rank) -> float:
-        """The share of its memory bandwidth at which a worker's device reads entries: unequal ones have their own."""
+        """The share of memory bandwidth at which a worker's device reads entries, per device if they differ."""
         facts = self.facts
         return facts.device_of(rank).elementwise_efficiency.value if facts.devices else facts.streaming
 

@@ -1,4 +1,4 @@
-"""The systems that exchange boundary rows: what they have in common (their iteration: `gpu_workers`, `cpu_workers`)."""
+"""The common parts of systems that exchange boundary rows (their iteration: `gpu_workers`, `cpu_workers`)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ EVERY_OPTION: Final = frozenset(
         "allreduce",
     }
 )
-"""The options of a cluster that these schedules model: all there are."""
+"""The cluster options that these schedules model: all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryRows(Method):
     """Partition-parallel training: every worker keeps its partition and exchanges the rows of its boundary nodes.
 
-    smooths: directions in which what a worker receives enters a moving average. weighted: whether a sampler recomputes
-    edge probabilities every `refresh` iterations.
+    smooths: directions whose received values enter a moving average. weighted: whether a sampler recomputes edge
+    probabilities every `refresh` iterations.
     """
 
     uses: ClassVar[frozenset[str]] = EVERY_OPTION
@@ -61,7 +61,7 @@ class BoundaryRows(Method):
         return 1
 
     def samples(self, facts: Facts) -> bool:
-        """Whether graphs are drawn on this machine."""
+        """Whether graphs are sampled on this machine."""
         return not self.sampling().whole
 
     def schedule(self, facts: Facts) -> Schedule:
@@ -84,14 +84,14 @@ class BoundaryRows(Method):
         return tuple(partition_memory(shapes, item, norm=norm, averages=self.smooths, payload=payload) for item in held)
 
     def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
-        """What a worker's memory is counted from: the whole graph, as nothing is drawn."""
+        """The counts for a worker's memory: the whole graph, because nothing is sampled."""
         return self.held_at_most(counts, rank)
 
     def held_at_most(self, counts: AccessCounts, rank: Rank, *, inner_whole: bool = False) -> MemoryCounts:
-        """The same with the most entries and rows that any of the graphs has.
+        """The same with the most entries and rows of any of the graphs.
 
-        inner_whole: all inner entries are kept, and only crossing ones are drawn; else what is drawn keeps the whole's
-        mix of both.
+        inner_whole: all inner entries are kept and only crossing ones sampled; otherwise the sampled graph keeps the
+        ratio of both.
         """
         entries, loops = int(counts.entries[rank]), int(counts.inner_nodes[rank])
         rows, requested = counts.rows[:, rank].sum(axis=1), counts.rows[:, :, rank].sum(axis=1)

@@ -1,13 +1,16 @@
-"""Mini-batch training by workers that compute on CPU cores, as the training runtime does it with gloo.
+"""Mini-batch training on CPU cores, as the training runtime does it with gloo.
 
-A thread of each worker draws batches and makes their matrices, another loads their input rows, the main one trains.
-Order of ops, from the runtime's loop:
-- a batch is drawn, loaded and trained in turn; or the next one is drawn while it is trained; or `queue` batches are
-  loaded and one more is drawn while it is trained;
-- rows of other parts are pulled by all workers together: how many ids follow, the ids, the rows, each in a message to
-  every peer that both ends must have asked for; what a peer's batch wants is picked out by its owner's loading thread;
-- layer by layer forward, loss, and back; layer 0 learns nothing of its input, so it is not summed backward, and its
-  matrix has no transpose, nor has one that is pooled over; weights' gradients are reduced during the backward pass.
+One thread of each worker samples batches and builds their matrices, another loads their input rows, the main thread
+trains. Order of ops, from the runtime's loop:
+
+- a batch is sampled, loaded and trained in turn; or the next one is sampled while it is trained; or `queue` batches are
+loaded and one more is sampled while it is trained;
+
+- rows of other parts are requested by all workers together: the number of ids, the ids, the rows. Each is a message to
+every peer that both ends must have posted. The owner's loading thread gathers the requested rows;
+
+- layer by layer forward, loss, and backward. Layer 0 needs no input gradient, so it has no backward sum, and its matrix
+has no transpose; nor has a matrix used for pooling. Weight gradients are reduced during the backward pass.
 """
 
 from __future__ import annotations
@@ -31,12 +34,14 @@ from gcnsim.workload import NO_DROPOUT
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 LOADER = "load"
 COUNT = COUNTS // 2
-"""Bytes of the message that says how many ids follow: half a number of the other exchange's."""
+"""Bytes of the message with the number of ids: half the size of a number in the other exchange."""
 
 
 class CpuBatchWriter(CpuOps):
-    """Writes the schedule of `method` for workers on CPU cores. Demand of what runs ahead is that of the batch it
-    prepares: rolled by as many iterations."""
+    """Builds the schedule of `method` for workers on CPU cores.
+
+    The demand of work done in advance is shifted by that number of iterations.
+    """
 
     def __init__(self, method: MiniBatch, facts: Facts) -> None:
         plan, batches = method.plan(facts.shapes), facts.counts.batches
@@ -57,7 +62,7 @@ class CpuBatchWriter(CpuOps):
         self.drops = facts.dropout != NO_DROPOUT
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         sample_ops, made = zip(*(self._draw(rank) for rank in self.workers), strict=True)
         lag = int(self.loading.draws_ahead)
         ready: list[list[Dependency]] = [[(op, lag)] for op in made]
@@ -74,9 +79,9 @@ class CpuBatchWriter(CpuOps):
         return self.builder.close(steps)
 
     def _begins(self, sample_op: int, begun: int, taken: int, step: int) -> None:
-        """What the main thread sets going, and when."""
+        """The work that the main thread starts, and when."""
         if self.loading.ahead:
-            # Once it has a batch, the one that is `queue` later is loaded, and another drawn behind it.
+            # With a batch taken, the one `queue` later is loaded, and another is sampled behind it.
             self.builder.reuse(begun, taken)
             self.builder.reuse(sample_op, taken)
             return
@@ -90,17 +95,17 @@ class CpuBatchWriter(CpuOps):
         return first, self.work(OpKind.INDEX, rank, WOKEN_S, stream=SAMPLER)
 
     def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
-        """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
+        """Rows from the worker's memory; per worker, the op that begins to load, and those that end it."""
         ops = [self._gather(rank, self.loaded[:, rank].sum(axis=1), ready[rank]) for rank in self.workers]
         return ops, [[op] for op in ops]
 
     def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
-        """Rows picked out of the worker's memory, by its loader's thread."""
+        """Rows gathered from the worker's memory, by its loader's thread."""
         seconds = rows_seconds(self.facts.device, rows, self.width)
         return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
 
     def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
-        """The same where rows of others are pulled from their owners: numbers, ids and rows, all workers together."""
+        """The same if rows of others are requested from their owners: numbers, ids and rows, all workers together."""
         begun = [self.work(OpKind.INDEX, rank, 0.0, after=ready[rank], stream=LOADER) for rank in self.workers]
         counts: FloatArray = np.full(self.loaded.shape, float(COUNT))
         received = self._swap(OpKind.INDEX, counts, "count", begun)
@@ -128,7 +133,7 @@ class CpuBatchWriter(CpuOps):
         layer: int = -1,
         direction: Direction = Direction.NONE,
     ) -> list[list[Dependency]]:
-        """nbytes[t, n, m] from n to m, for each pair once both have `posted`; per worker, what its part ends with."""
+        """nbytes[t, n, m] from n to m, for each pair once both have `posted`; per worker, its last ops."""
         through: list[list[Dependency]] = [[] for _ in self.workers]
         for rank, peer in self.pairs():
             both: list[Dependency] = [posted[rank], posted[peer]]
@@ -139,16 +144,16 @@ class CpuBatchWriter(CpuOps):
         return through
 
     def _taken(self, rank: Rank, arrived: list[int]) -> int:
-        """The main thread has a loaded batch, and puts cached rows between those loaded."""
+        """The main thread takes a loaded batch and inserts cached rows between the loaded ones."""
         ahead = self.loading.ahead
         wanted, cached = (item[:, rank].sum(axis=1) for item in (self.batches.wanted, self.batches.hits))
-        # Cached rows are gathered before they are put between the others, which are put there at once.
+        # Cached rows are gathered before they are inserted; the others are written in place at once.
         moved = (wanted + cached) * (cached > 0)
         seconds = rows_seconds(self.facts.device, moved, self.width) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
 
     def _trained(self) -> list[list[int]]:
-        """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
+        """Forward, loss and backward; per worker, the ops that end the all-reduces of the weight gradients."""
         facts, layers = self.facts, range(len(self.facts.shapes))
         for rank in self.workers:
             for layer in layers:

@@ -1,8 +1,8 @@
-"""What workers on CPU cores do, op by op: work of one thread, a message, an all-reduce around a ring of gloo's.
+"""The ops of workers on CPU cores, one by one: single-threaded work, a message, gloo's ring all-reduce.
 
-Threads take turns on the cores (`gcnsim.engine.cores`). A worker has one that computes, one that samples, and per kind
-of traffic (lane) one that moves bytes and one that waits for messages; all-reduces have a pair of their own. Equal work
-takes now a little longer, now a little less, or workers would fall into a lock step that real ones never keep.
+Threads take turns on the cores (`gcnsim.engine.cores`). A worker has one thread that computes, one that samples, and
+per kind of traffic (lane) one that moves bytes and one that waits for messages; all-reduces have a separate pair. Equal
+work varies slightly in time; otherwise workers would run in a lock step that real ones never keep.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gcnsim.timeline import Direction, OpKind
 
 ONE_THREAD = 1.0
 VARIED = 24
-"""Iterations before work varies as it did before, at least."""
+"""The least iterations before the random variation of work repeats."""
 
 SAMPLER = "sampler"
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 WOKEN_S = 1e-6
-"""A thread that waited needs a core again before it can go on: until it has one, it waits."""
+"""A thread that waited needs a core again before it can continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class MessageOps:
 
 
 class CpuOps:
-    """Writes ops into the schedule of the method `name` for `facts`. cycle: iterations after which it begins again."""
+    """Adds ops to the schedule of the method `name` for `facts`. cycle: iterations after which it repeats."""
 
     def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
@@ -64,7 +64,7 @@ class CpuOps:
         stream: str = COMPUTE_STREAM,
         thread: str | None = None,
     ) -> int:
-        """Core-seconds of one thread; each stream is a thread of its own unless `thread` says which."""
+        """Core-seconds of one thread; each stream is a separate thread unless `thread` names one."""
         if self.spread:
             seconds = seconds * self._factors()
         return self.builder.flow(
@@ -86,7 +86,7 @@ class CpuOps:
         return self.work(OpKind.STEP, rank, WOKEN_S)
 
     def _factors(self) -> FloatArray:
-        """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
+        """The random factor on some work, float64[T]: log-normal, 1 on average."""
         return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.iterations)
 
     def pairs(self) -> Iterator[tuple[Rank, Rank]]:

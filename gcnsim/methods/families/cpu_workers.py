@@ -1,14 +1,16 @@
-"""Partition-parallel training by workers that compute on CPU cores, as the training runtime does it with gloo.
+"""Partition-parallel training on CPU cores, as the training runtime does it with gloo.
 
-What differs from GPU workers: everything a worker does takes turns on the cores of its server, its transfers included;
-nothing is copied to a device; sums over inner and over boundary columns are
-two products, and rows are received where they are read. Order of ops, from the runtime's loop:
-- synchronous: rows leave at the start of a layer; inner columns are summed during the transfer (`overlap: central`)
-  or after it (`none`), boundary columns last; backward, the boundary's gradients are made and sent first;
+Differences from GPU workers: all of a worker's threads share the cores of its server, including its transfers. Nothing
+is copied to a device. Sums over inner and over boundary columns are two products, and rows are received where they are
+read. Order of ops, from the runtime's loop:
+
+- synchronous: rows leave at the start of a layer; inner columns are summed during the transfer (`overlap: central`) or
+after it (`none`), boundary columns last; backward, the boundary's gradients are computed and sent first;
+
 - rows of earlier iterations: boundary columns are summed first, which frees their slot; then this iteration's rows
-  leave, and inner columns are summed. Backward, received gradients are added before this iteration's leave;
-- a message moves once both ends have asked for it; weights' gradients are reduced layer by layer during the backward
-  pass.
+leave, and inner columns are summed. Backward, received gradients are added before this iteration's leave;
+
+- a message moves once both ends have posted it; weight gradients are reduced layer by layer during the backward pass.
 """
 
 from __future__ import annotations
@@ -42,18 +44,18 @@ from gcnsim.workload import NO_DROPOUT
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 COUNTS = 8
-"""Bytes of the message that says how many ids follow."""
+"""Bytes of the message with the number of ids that follow."""
 
 
 class CpuWriter(CpuOps):
-    """Writes the schedule of `method` for workers on CPU cores."""
+    """Builds the schedule of `method` for workers on CPU cores."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         super().__init__(method.name, facts, facts.counts.iterations)
         self.method, self.tau = method, method.tau
         self.facts = replace(self.facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
         counts = self.facts.counts
-        # A softmax needs all entries of a row, those that cross too, and so does a maximum.
+        # A softmax or a maximum needs all entries of a row, including crossing ones.
         self.overlap = method.overlap == CENTRAL and not any(shape.joins for shape in facts.shapes)
         self.sampled = method.samples(facts)
         self.trained = counts.rows
@@ -64,7 +66,7 @@ class CpuWriter(CpuOps):
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         facts = self.facts
         ids = self._drawn()
         ready: list[int | None] = [None for _ in self.workers]
@@ -103,7 +105,7 @@ class CpuWriter(CpuOps):
         return [core_shares(facts.device, shape, kept, facts.dropout) for shape in facts.shapes]
 
     def _drawn(self) -> list[list[int]]:
-        """What draws this iteration's graph, or one to come; per worker, the ids that its answers wait for."""
+        """Sample this iteration's graph, or a later one; per worker, the ids that its answers wait for."""
         heard: list[list[int]] = [[] for _ in self.workers]
         facts, counts = self.facts, self.facts.counts
         if not self.sampled:
@@ -139,7 +141,7 @@ class CpuWriter(CpuOps):
 
     def _forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
         facts, width = self.facts, self.facts.shapes[layer].d_in
-        # What was summed before training needs no rows: nothing moves.
+        # Sums computed before training need no rows: nothing moves.
         sums = facts.shapes[layer].gathers
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         reads: list[int] = []
@@ -156,7 +158,8 @@ class CpuWriter(CpuOps):
             if not self.exchanges or not sums:
                 if sums:
                     self._drop_received(rank, layer)
-                    # What joins all rows is at the boundary's place, as it waits for it where there is one.
+                    # An op that reads all rows takes the place of the boundary's op, because it waits for the boundary
+                    # if there is one.
                     alone = cost.boundary if facts.shapes[layer].joins else cost.inner
                     self.work(OpKind.AGGREGATE, rank, alone, layer, FORWARD)
             elif self.tau:
@@ -182,18 +185,18 @@ class CpuWriter(CpuOps):
         return done
 
     def _drop_received(self, rank: Rank, layer: Layer) -> None:
-        """Received rows are dropped where they are read."""
+        """Dropout of received rows, applied where they are read."""
         dropped = self.costs[rank][layer].dropped_boundary
         if dropped.any():
             self.work(OpKind.UPDATE, rank, dropped, layer, FORWARD)
 
     def _drop_gradients(self, rank: Rank, layer: Layer) -> None:
-        """The gradients of a worker's own rows meet the mask of these."""
+        """The gradients of a worker's rows are multiplied by the dropout mask."""
         if self.drops:
             self.work(OpKind.UPDATE, rank, self.costs[rank][layer].dropped, layer, BACKWARD)
 
     def _backward(self, layer: Layer) -> list[int]:
-        """One layer's backward pass; per worker, the op that makes its weights' gradient."""
+        """One layer's backward pass; per worker, the op that computes its weight gradient."""
         facts, width = self.facts, self.facts.shapes[layer].d_in
         weights, leaving, reads = [], [], []
         for rank in self.workers:
@@ -230,11 +233,11 @@ class CpuWriter(CpuOps):
         return weights
 
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
-        """The op that waits for what arrives, and adds it where it must be added."""
+        """The op that waits for the arriving values, and adds them where needed."""
         return self.work(OpKind.SCATTER, rank, seconds + WOKEN_S, layer=layer, direction=direction)
 
     def _averaging(self, direction: Direction, rows: IntArray, width: int) -> FloatArray:
-        """Core-seconds in which received rows, rows[t, peer], enter their moving average; 0 where there is none."""
+        """Core-seconds in which received rows, rows[t, peer], enter their moving average; 0 without one."""
         every = rows.sum(axis=1)
         smooths = direction in self.method.smooths
         return average_seconds(self.facts.device, every, width) if smooths else np.zeros(every.shape)
@@ -252,11 +255,11 @@ class CpuWriter(CpuOps):
     ) -> None:
         """Move rows[t, n, m] rows from n to m, once the ops `frees` have read the slots they go to.
 
-        held[t, n]: rows that n's cache puts beside those it receives.
+        held[t, n]: rows that n's cache adds to the received ones.
         """
         facts, tag, posted = self.facts, TAG[direction], list[int]()
         for rank in self.workers:
-            # Gradients are made where they leave from; rows are gathered out of all inner rows.
+            # Gradients are computed in the send buffer; rows are gathered from all inner rows.
             out = rows[:, rank].sum(axis=1)
             work = rows_seconds(facts.device, out, width) if direction is FORWARD else np.zeros(out.shape)
             pack = self.work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
@@ -281,6 +284,6 @@ class CpuWriter(CpuOps):
                     self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)
                 )
         for rank in self.workers:
-            # One thread awaits the transfers of a direction in their order, what leaves as well as what comes.
+            # One thread awaits the transfers of a direction in order, both outgoing and incoming.
             awaited = self.work(OpKind.UNPACK, rank, 0.0, layer, direction, after=through[rank], stream=f"{tag}.fetch")
             self.builder.wait_for(reads[rank], (awaited, self.tau))

@@ -1,12 +1,12 @@
-"""What workers on GPUs do, a block of ops for all of them at a time: kernels at their devices' rates, copies.
+"""The ops of workers on GPUs, as blocks over all workers: kernels at their devices' rates, and copies.
 
-Each of P workers has its own sizes, and may have a device of its own; a kernel is one block of P ops.
+Each of P workers has separate sizes, and may have a separate device; a kernel is one block of P ops.
 
-Kernels take longer while transfers run beside them: overlap is not free. Pipelined training has its transfers under way
-while it computes, and so has synchronous training that sums its inner columns beneath them. Its kernels then share the
-device's memory with copies and pack kernels, and the host's threads with those that send and receive. One number, the
-share of its rate at which a GPU computes meanwhile, stands for all of that, for as long as transfers are under way in
-an iteration; of synchronous training, those of a layer beneath the sum of its inner columns alone.
+Kernels take longer during transfers: overlap has a cost. In pipelined training, transfers are active during
+computation; so they are in synchronous training that aggregates its inner columns meanwhile. Kernels then share the
+device's memory with copies and pack kernels, and the host's threads with those that send and receive. One number
+represents all of that: the relative speed of a GPU during transfers. It applies for as long as transfers are active in
+an iteration. In synchronous training, only the transfers of a layer during the sum of its inner columns count.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 Profile = TypeVar("Profile", DeviceProfile, HostProfile)
 
 Ranks = slice | IntArray
-"""Some of the workers, or all: the last axis of what all have."""
+"""Some of the workers, or all: the last axis of per-worker arrays."""
 
 
 class GpuOps:
-    """The ops of `method` for workers on GPUs, written to a builder."""
+    """The ops of `method` for workers on GPUs, added to a builder."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         self.method = method
@@ -49,21 +49,21 @@ class GpuOps:
         self.ranks: IntArray = np.arange(self.size, dtype=np.int64)
         self.exchanges = self.size > 1
         self.beneath = method.overlap == CENTRAL and not self.tau and self.exchanges
-        """Whether inner columns are summed during this iteration's transfers, boundary columns after them."""
+        """Whether inner columns are aggregated during this iteration's transfers, boundary columns after them."""
         self.first: list[IntArray] = []
         """Ops off the compute stream, int64[P], that wait for the end of the worker's previous iteration."""
         self.first_messages: list[tuple[IntArray, IntArray]] = []
-        """Messages, and who receives them, that wait for the end of the receiver's previous iteration."""
+        """Messages and their receivers that wait for the end of the receiver's previous iteration."""
         counts = facts.counts
         self.inner = counts.inner_nodes
         self.kept = counts.inner_edges + counts.boundary_edges
-        """Stored entries of the graphs, int64[T, P], self-loops aside."""
+        """Stored entries of the graphs, int64[T, P], without self-loops."""
         self.trained = counts.rows
         """rows[t, n, m] of the graph trained in iteration t."""
         self.ahead = facts.ahead(counts.rows, self.tau)
-        """rows of the graph whose transfer starts in iteration t."""
+        """The rows of the graph whose transfer starts in iteration t."""
         self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.exchanges), 0)
-        """The first layer that exchanges rows: its rows leave as soon as it is known who wants them."""
+        """The first layer that exchanges rows: its rows leave as soon as the requests are known."""
 
     @cached_property
     def costs(self) -> list[LayerCost]:
@@ -75,11 +75,11 @@ class GpuOps:
 
     @cached_property
     def host(self) -> HostProfile:
-        """The host, figures by graph as columns."""
+        """The host, with figures by graph as columns."""
         return by_graph(self.facts.host)
 
     def layer_cost(self, layer: Layer) -> LayerCost:
-        """The kernels of a layer, float64[T, P] each, with no transfer beside them."""
+        """The kernels of a layer, float64[T, P] each, without concurrent transfers."""
         shape = self.facts.shapes[layer]
         law = self._attention if shape.heads else partial(layer_cost, released=self.facts.released)
         rows, entries = self.trained.sum(axis=2), self.kept + self.inner
@@ -104,7 +104,7 @@ class GpuOps:
     def _attention(
         self, device: DeviceProfile, shape: LayerShape, *, inner: IntArray, entries: IntArray, **more: Any
     ) -> LayerCost:
-        """As `attention_cost`, of some workers. A row has no more entries than there are columns."""
+        """The same as `attention_cost`, for some workers. A row has no more entries than there are columns."""
         longest = longest_row(entries, inner, self.facts.degree_spread, inner + more["boundary_rows"])
         dropped = self.facts.released and self.facts.dropout != NO_DROPOUT
         return attention_cost(
@@ -121,7 +121,7 @@ class GpuOps:
         return [(by_graph(self.facts.devices[first]), ranks) for first, ranks in found]
 
     def joined(self, parts: list[FloatArray]) -> FloatArray:
-        """What holds for the workers of each of `devices`, for all of them: float64[T, P], or what broadcasts to it."""
+        """Values for the workers of each of `devices`, combined: float64[T, P], or broadcastable to it."""
         if len(parts) == 1:
             return parts[0]
         found = np.empty(self.kept.shape)
@@ -147,7 +147,7 @@ class GpuOps:
 
     @cached_property
     def direct_ways(self) -> IntArray:
-        """int64[P, P]: the ways from GPU to GPU, -1 where rows are copied to the host."""
+        """int64[P, P]: the ways from GPU to GPU, -1 if rows are copied to the host."""
         found = np.full(self.staged.shape, -1, np.int64)
         for rank in self.workers:
             for peer in [*range(rank + 1, self.size), *range(rank)]:
@@ -182,9 +182,9 @@ class GpuOps:
         )
 
     def held(self, layer: Layer) -> tuple[IntArray, IntArray]:
-        """Rows of a layer that each worker picks out of those it keeps, int64[T, P], and the workers that do.
+        """Rows of a layer that each worker gathers from its cache, int64[T, P], and the workers that do.
 
-        Rows kept for good stand beside the inner ones, so that they are picked only where some are drawn.
+        Permanently cached rows are stored next to the inner ones, so they are gathered only if some are sampled.
         """
         counts, none = self.facts.counts, np.empty(0, np.int64)
         if self.facts.shapes[layer].keeps:
@@ -193,7 +193,7 @@ class GpuOps:
         return counts.hits.sum(axis=2), none if layer else np.flatnonzero(counts.cached_rows)
 
     def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
-        """Seconds of the sum over inner columns alone, during the layer's transfer of that direction."""
+        """Seconds of the sum over inner columns only, during the layer's transfer of that direction."""
         width, entries = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
         alone = self.on_devices(
             lambda device, ranks: spmm_seconds(device, entries[:, ranks], self.inner[ranks], width, self.inner[ranks])
@@ -201,7 +201,7 @@ class GpuOps:
         return slowed_beneath(self.facts, layer, direction, alone)
 
     def cross_sum(self, width: int, *, back: bool = False) -> FloatArray:
-        """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
+        """Seconds of the sum over boundary columns only; back: to the boundary's gradients."""
         outer, inner = self.trained.sum(axis=2), np.broadcast_to(self.inner, self.kept.shape)
         written, gathered = (outer, inner) if back else (inner, outer)
         entries = self.facts.counts.boundary_edges
@@ -220,7 +220,7 @@ class GpuOps:
         direction: Direction,
         at: IntArray | None,
     ) -> IntArray:
-        """Copies between the GPUs of `ranks` and their hosts, in a stream of their own."""
+        """Copies between the GPUs of `ranks` and their hosts, in a separate stream."""
         return self.builder.block(
             kind,
             ranks,
@@ -235,8 +235,7 @@ class GpuOps:
 
 
 def by_graph(profile: Profile) -> Profile:
-    """`profile` with figures that have a value for every graph, float64[T], as columns, float64[T, 1]: workers lie
-    beside one another."""
+    """`profile` with per-graph figures, float64[T], as columns, float64[T, 1], because workers are the second axis."""
     found: dict[str, Any] = {}
     for field in fields(profile):
         figure: Any = getattr(profile, field.name)
@@ -247,11 +246,12 @@ def by_graph(profile: Profile) -> Profile:
 
 
 def slowdown(facts: Facts, compute: FloatArray, *, stale: bool) -> FloatArray:
-    """Factor on the workers' kernels, float64[T, P]; compute: their seconds per iteration with nothing beside them;
-    stale: whether they read earlier iterations' rows, so that transfers run beside them.
+    """The factor on the workers' kernels, float64[T, P].
 
-    1 where nothing is pipelined. Transfers are under way for at least the time that their busiest link needs; the GPU
-    works at `rate_beside_copies` for that time, or all the time if transfers take longer than kernels.
+    compute: their seconds per iteration without transfers. stale: whether they read rows of earlier iterations, so that
+    transfers overlap them. The factor is 1 without a pipeline. Transfers are active for at least the time of their
+    busiest link. The GPU works at `rate_beside_copies` for that time, or all the time if transfers take longer than
+    kernels.
     """
     if not stale or facts.cluster.gpus < 2:
         return np.ones_like(compute)
@@ -261,7 +261,7 @@ def slowdown(facts: Facts, compute: FloatArray, *, stale: bool) -> FloatArray:
 
 
 def slowed_beneath(facts: Facts, layer: Layer, direction: Direction, seconds: FloatArray) -> FloatArray:
-    """Seconds of a sum during the transfer of one layer, float64[T, P]; seconds: with nothing beside it."""
+    """Seconds of a sum during the transfer of one layer, float64[T, P]; seconds: without the transfer."""
     forward, backward = ([layer], []) if direction is Direction.FORWARD else ([], [layer])
     return seconds * _slower(facts, seconds, transfer_seconds(facts, forward, backward))
 
@@ -272,9 +272,10 @@ def _slower(facts: Facts, compute: FloatArray, moving: FloatArray) -> FloatArray
 
 
 def transfer_seconds(facts: Facts, forward: Sequence[Layer], backward: Sequence[Layer]) -> FloatArray:
-    """Least seconds in which each worker's rows of these layers cross its busiest link in an iteration, float64[T, P].
+    """The least seconds per iteration in which each worker's rows of these layers cross its busiest link, float64[T,
+    P].
 
-    Its copies down and up, its host side, and the network card it shares with the workers of its server.
+    The links are its copies down and up, its host side, and the NIC it shares with the workers of its server.
     """
     cluster, rows, hits = facts.cluster, facts.counts.rows, facts.counts.hits
     first = [layer for layer in forward if layer == 0]
@@ -298,7 +299,7 @@ def transfer_seconds(facts: Facts, forward: Sequence[Layer], backward: Sequence[
     if cluster.servers > 1:
         server = np.array(cluster.server_of)
         begins = np.flatnonzero(np.diff(server, prepend=-1))
-        # Ranks of a server are consecutive; any other server is reached by the same card.
+        # Ranks of a server are consecutive; any other server is reached by the same NIC.
         by_server = np.add.reduceat(moved, begins, axis=1)
         by_server = np.add.reduceat(by_server, begins, axis=2)
         away = 1 - np.eye(cluster.servers, dtype=np.int64)

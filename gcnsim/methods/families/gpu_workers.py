@@ -1,20 +1,29 @@
 """Partition-parallel training on GPUs: the iteration that full-graph, PipeGCN, BNS-GCN and PSC-GCN share.
 
-Every worker trains its partition; before each layer it needs the rows of its boundary nodes from their owners, and
-after each layer's backward pass it returns their gradients. What differs is tau, the age of the rows that a layer
-reads (0 waits for this iteration's), and whether the graph is sampled anew each iteration.
+Every worker trains its partition. Before each layer it needs the rows of its boundary nodes from their owners, and
+after each layer's backward pass it returns their gradients. The methods differ in tau, the age of the rows that a layer
+reads (0 waits for this iteration's), and in whether the graph is sampled anew each iteration.
 
-Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1):
-- graph t is trained in iteration t; it is drawn, and its boundary rows start to travel, in iteration t - tau;
+Interpretation of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1):
+
+- graph t is trained in iteration t; it is sampled, and its boundary rows start to travel, in iteration t - tau;
+
 - the gradients of graph t's boundary rows are sent in iteration t and added by their owners in iteration t + tau;
+
 - a layer's transfer of iteration t leaves once sender and receiver have read that of t - tau: a ring of tau slots;
-- with tau 0 a message moves once its receiver has come to that layer and asks for it, as gloo and NCCL have it;
-- wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
-- packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
-- what a worker sends to another, rows and gradients, goes over one connection, in the order in which it is ready;
-- the sampler is one CPU thread per worker that starts with the iteration; not published, as a question of what it would
-  bring: several threads that share its work, or the GPU itself, before its forward pass (`Facts.sampler_threads`,
-  `Facts.samples_on_gpu`).
+
+- with tau 0 a message moves once its receiver has reached that layer and posts a receive, as in gloo and NCCL;
+
+- ids are requested once per iteration, and owners answer layer by layer as soon as their rows exist (pull);
+
+- packing runs on a separate GPU stream, copies are staged through host memory, one message per peer, layer and
+direction;
+
+- all rows and gradients from one worker to another use one connection, in the order in which they are ready;
+
+- the sampler is one CPU thread per worker that starts with the iteration. Unpublished options show their possible gain:
+several threads that share its work, or the GPU, before its forward pass (`Facts.sampler_threads`,
+`Facts.samples_on_gpu`).
 """
 
 from __future__ import annotations
@@ -43,18 +52,21 @@ from gcnsim.timeline import Direction, OpKind
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 ROWS = "rows"
-"""The process group that rows and their gradients travel by: a pair of workers has one connection each way, on which
-both follow one another in the order in which they are ready. Ids and the sums of gradients have groups of their own."""
+"""The process group of rows and their gradients.
+
+A pair of workers has one connection in each direction, on which both follow one another in the order in which they are
+ready. Ids and all-reduces have separate groups.
+"""
 
 ONE_THREAD = 1.0
-"""A sampler is one thread: it never uses more than one core."""
+"""A sampler is one thread, so it never uses more than one core."""
 
 
 class GpuWriter(ReleasedOps):
-    """Writes the schedule of `method` for P workers on GPUs, a block of ops for all of them at a time."""
+    """Builds the schedule of `method` for P workers on GPUs, as blocks of ops for all of them."""
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         facts = self.facts
         ids = self.sample() if self.method.samples(facts) else None
         ready: IntArray | None = None
@@ -80,10 +92,10 @@ class GpuWriter(ReleasedOps):
         return self.builder.close(steps)
 
     def sample(self) -> IntArray:
-        """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
+        """Sample the graph of iteration t + tau and send owners the wanted ids; per worker, the ids it receives."""
         facts, on_gpu = self.facts, self.facts.samples_on_gpu
         entries = facts.ahead(self.kept, self.tau)
-        # Who draws writes to its peers in ascending order.
+        # The sampling worker writes to its peers in ascending order.
         peers = np.array([[peer for peer in self.workers if peer != rank] for rank in self.workers], dtype=np.int64)
         peers = peers.reshape(self.size, -1)
         own = np.repeat(self.ranks, self.size - 1).reshape(peers.shape)
@@ -107,13 +119,13 @@ class GpuWriter(ReleasedOps):
         return self.heard(own, peers, sent)
 
     def heard(self, own: IntArray, peers: IntArray, sent: IntArray) -> IntArray:
-        """Per worker the messages it gets, by sender, int64[P, P], -1 for none: `sent` from `own` to `peers`."""
+        """Per worker, the messages it receives by sender, int64[P, P], -1 for none: `sent` from `own` to `peers`."""
         found = np.full((self.size, self.size), -1, np.int64)
         found[peers, own] = sent
         return found
 
     def draw_on_host(self, at: IntArray, entries: IntArray) -> IntArray:
-        """Draw on CPU threads and copy the graph to the GPU; the ops after which the ids are known to the host."""
+        """Sample on CPU threads and copy the graph to the GPU; returns the ops after which the host has the ids."""
         facts = self.facts
         refresh, weighted = self.method.refresh, self.method.weighted
         work = draw_core_seconds(self.host, facts.counts.entries, refresh, weighted=weighted) + self.calls
@@ -140,7 +152,7 @@ class GpuWriter(ReleasedOps):
         return sample_ops
 
     def draw_on_gpu(self, at: IntArray, kept_entries: IntArray) -> IntArray:
-        """Draw on the GPU and copy the wanted ids to the host; the ops after which they are there."""
+        """Sample on the GPU and copy the wanted ids to the host; returns the ops after which the host has them."""
         entries, refresh, weighted = self.facts.counts.entries, self.method.refresh, self.method.weighted
         seconds = self.on_devices(
             lambda device, ranks: sampler_seconds(
@@ -154,9 +166,9 @@ class GpuWriter(ReleasedOps):
         )
 
     def forward(self, layer: Layer, ready: IntArray | None, ids: IntArray | None) -> IntArray:
-        """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output.
+        """One layer's forward pass and the transfer of its input rows; per worker, the op that computes its output.
 
-        ready: per worker, the op that makes its input rows; ids: what it must have heard before the first leave.
+        ready: per worker, the op that computes its input rows; ids: the messages it needs before the first rows leave.
         """
         facts, cost = self.facts, self.costs[layer]
         if not facts.shapes[layer].gathers:
@@ -201,7 +213,7 @@ class GpuWriter(ReleasedOps):
         if not facts.shapes[layer].gathers:
             return last
         if layer == 0:
-            # Nobody asks for the input's gradient, but weights that act before the sum need it undone.
+            # The input's gradient is not needed, but weights applied before the sum need the sum's gradient.
             attends = facts.shapes[0].heads
             return self.compute(OpKind.AGGREGATE, cost.aggregate_backward, 0, BACKWARD) if attends else last
         if self.beneath:
@@ -217,7 +229,7 @@ class GpuWriter(ReleasedOps):
         return last
 
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> IntArray:
-        """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""
+        """Per worker, the compute-stream op that waits for received rows and copies `rows[t, n]`."""
         smooths, payload = direction in self.method.smooths, self.facts.payload
         at = self.builder.numbers(np.ones((self.size, 2 if smooths else 1), np.int64))
         seconds = self.on_devices(lambda device, ranks: unpack_seconds(device, rows[:, ranks], width, payload))
@@ -241,9 +253,9 @@ class GpuWriter(ReleasedOps):
     ) -> None:
         """Move rows[t, n, m] rows from n to m: pack, copy to host, one message per peer, copy to device, then be read.
 
-        Where the cluster has a direct path between two GPUs, nothing is copied to or from the host for it.
-        sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives. reached:
-        per worker, the op after which it has come to this layer; None for the end of its previous iteration.
+        With a direct path between two GPUs, there are no copies to or from the host. sources: per worker, the ops that
+        compute its rows. reads: per worker, the op that waits for the arriving rows. reached: per worker, the op after
+        which it has reached this layer; None for the end of its previous iteration.
         """
         packed = self.pack(layer, direction, rows, width, sources, reads)
         own, peers = self.pairs
@@ -270,7 +282,7 @@ class GpuWriter(ReleasedOps):
             self.builder.wait_for(reads[peers[~staged]], (last[~staged], self.tau))
         if not copying.size:
             return
-        # Paths are the same both ways: those that a worker stages to are those it hears staged from.
+        # Paths are the same in both directions: a worker receives staged rows from the workers it stages rows to.
         arriving = self.heard(own, peers, np.where(staged, last, -1))
         up = payload_bytes((rows * self.staged).sum(axis=1), width, payload)[:, copying]
         there = self.copy(OpKind.H2D, copying, up, [arriving[copying]], layer, direction, None)
@@ -289,9 +301,10 @@ class GpuWriter(ReleasedOps):
         at: IntArray,
         sizes: IntArray,
     ) -> None:
-        """Messages from `own` to `peers`, [P, P - 1] each, with the numbers `at`: `staged` ones through the hosts.
+        """Messages from `own` to `peers`, [P, P - 1] each, with the numbers `at`; `staged` ones go through the hosts.
 
-        packed: per worker, the op after which its rows leave the GPU directly; ready: after which they are on the host.
+        packed: per worker, the op after which its rows leave the GPU directly; ready: the op after which they are on
+        the host.
         """
         tag = f"{TAG[direction]}.tx"
         names = self.builder.names(tag if self.facts.serial else f"{tag}{peer}" for peer in self.workers)
@@ -329,7 +342,7 @@ class GpuWriter(ReleasedOps):
     def pack(
         self, layer: Layer, direction: Direction, rows: IntArray, width: int, sources: list[Waits], reads: IntArray
     ) -> IntArray:
-        """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
+        """Per worker, the op that gathers its outgoing rows, once they and the buffer of t - tau are ready."""
         leaving, payload = rows.sum(axis=2), self.facts.payload
         seconds = self.on_devices(lambda device, ranks: pack_seconds(device, leaving[:, ranks], width, payload))
         if self.facts.released:

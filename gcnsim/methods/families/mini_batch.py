@@ -1,4 +1,4 @@
-"""The systems that train mini-batches: what they have in common (their iteration: `batch_workers`)."""
+"""The common parts of systems that train mini-batches (their iteration: `batch_workers`)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How a system loads. ahead: batches loaded before they are trained, 0: in turn. draws_ahead: whether the next
-    batch is drawn meanwhile. asks: whether rows of other servers come over the network, each batch anew."""
+    """How a system loads batches. ahead: batches loaded before they are trained; 0: in turn. draws_ahead: whether the
+    next batch is sampled meanwhile. asks: whether each batch requests rows of other servers over the network.
+    """
 
     ahead: int = 0
     draws_ahead: bool = True
@@ -35,8 +36,9 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """How a method draws. fanout, sizes: a number for each layer that draws, the input's first; one of them is empty.
-    shapes: the model's layers as this method trains them. width: of an input row."""
+    """How a method samples. fanout, sizes: one number per sampled layer, the input's first; one of them is empty.
+    shapes: the layers as this method trains them. width: values of an input row.
+    """
 
     fanout: tuple[int | float, ...]
     sizes: tuple[int, ...]
@@ -48,11 +50,11 @@ class BatchPlan:
 class MiniBatch(Method):
     """A system that updates the model once per mini-batch, several times an epoch.
 
-    one_server: its workers share a graph in the memory of one server. everywhere: every server's memory holds the whole
-    graph. one_graph: all layers sum over the same entries. trains: which training nodes a worker draws from: any,
-    shuffled together; those of its `own` part; or those `dealt` to a part that holds their neighbourhoods (PaGraph).
-    usual: where batches of GPUs are drawn, and where rows lie, as people run the system today. scripts: the same of the
-    system's own scripts. rows_in: where its rows may lie.
+    one_server: its workers share a graph in the memory of one server. everywhere: every server's memory has the whole
+    graph. one_graph: all layers sum over the same entries. trains: the training nodes of a worker: any, shuffled
+    together; those of its `own` part; or those `dealt` to a part that contains their neighbourhoods (PaGraph). usual:
+    the sampling device and place of rows in common use today. scripts: the same in the system's own scripts. rows_in:
+    the possible places of its rows.
     """
 
     uses: ClassVar[frozenset[str]] = frozenset(
@@ -81,7 +83,7 @@ class MiniBatch(Method):
 
     @property
     def sampler_devices(self) -> tuple[str, ...]:
-        """Every batch is drawn."""
+        """The devices that can sample; every batch is sampled."""
         return ("cpu", "gpu")
 
     @property
@@ -90,7 +92,7 @@ class MiniBatch(Method):
         return Loading()
 
     def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
-        """How it draws for this model. Raises ScenarioError for lists of another length than the model's layers."""
+        """How it samples for this model. Raises ScenarioError if a list does not match the model's layers."""
         return BatchPlan((1,) * len(shapes), (), shapes, shapes[0].d_in)
 
     @abstractmethod
@@ -98,7 +100,7 @@ class MiniBatch(Method):
         """Iterations in which every training node is trained once."""
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Draw, load, train, sum gradients; on GPUs or on CPU cores."""
+        """The schedule: sample, load, train, reduce gradients; on GPUs or on CPU cores."""
         if facts.device.kind == "cpu":
             from gcnsim.methods.families.cpu_batches import CpuBatchWriter
 
@@ -110,7 +112,7 @@ class MiniBatch(Method):
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """What every worker's GPU holds, by its largest mini-batch."""
+        """The memory of every worker's GPU, by its largest mini-batch."""
         if counts.batches is None:
             return None
         batches, plan, found = counts.batches, self.plan(shapes), []
@@ -123,13 +125,13 @@ class MiniBatch(Method):
     def batch_memory(
         self, plan: BatchPlan, levels: Sequence[float], entries: Sequence[float], cached: int = 0
     ) -> Memory:
-        """What a GPU holds that trains batches of these sizes and keeps `cached` input rows."""
+        """The GPU memory for training batches of these sizes with `cached` input rows."""
         return batch_memory(levels, entries, plan.shapes, waiting=self.loading.ahead, width=plan.width, cached=cached)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourBatches(MiniBatch):
-    """Mini-batches of training nodes and the neighbours drawn around them. usual_fanout: the default."""
+    """Mini-batches of training nodes and the neighbours sampled around them. usual_fanout: the default."""
 
     usual_fanout: ClassVar[int] = 2
 
@@ -143,7 +145,7 @@ class NeighbourBatches(MiniBatch):
             raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
 
     def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
-        """As many neighbours, or nodes, as its knobs say."""
+        """The sampling plan with the numbers of neighbours or nodes from its knobs."""
         layers = len(shapes)
         for name, value in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
             if value is not None and len(value) != layers:
@@ -162,7 +164,7 @@ class NeighbourBatches(MiniBatch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubgraphBatches(MiniBatch):
-    """Mini-batches that are a sub-graph, the same in every layer. nodes_of: what chooses its nodes."""
+    """Mini-batches that are a subgraph, the same in every layer. nodes_of: the rule that chooses its nodes."""
 
     everywhere: ClassVar[bool] = True
     one_graph: ClassVar[bool] = True

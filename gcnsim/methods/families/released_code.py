@@ -1,9 +1,10 @@
-"""What the published systems' own code adds to the ops of workers on GPUs (`Facts.released`, `gcnsim.cost.released`).
+"""The overhead of the published systems' code, added to the ops of workers on GPUs (`Facts.released`,
+`gcnsim.cost.released`).
 
-Ops grow with the square of the workers, so rounds over peers are folded: the calls, launches and passes of all P - 1
-rounds are in the length of the one op that packs, or takes in, the rows of a layer; those of ids are in the draw's.
-Their order is kept: copies follow the packing, messages the copies, from the next worker on. The all-reduces of a
-layer's tensors, ready at once, are one ring of all their bytes behind an op with what more of them cost.
+Ops grow with the square of the workers, so rounds over peers are merged: the calls, launches and passes of all P - 1
+rounds are in the length of one op that packs or unpacks the rows of a layer; those of ids are in the sampling op. Their
+order is kept: copies follow the packing, messages the copies, from the next worker on. The all-reduces of a layer's
+tensors, which are ready together, form one ring of all their bytes after an op with the extra cost.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from gcnsim.timeline import OpKind
 
 
 class ReleasedOps(GpuOps):
-    """The ops of workers on GPUs, with the overheads of the released code if that is simulated."""
+    """The ops of workers on GPUs, with the overhead of the released code if it is simulated."""
 
     @property
     def calls(self) -> FloatArray:
-        """Host seconds of a draw beside the draw itself; 0 of lean code."""
+        """Host seconds of framework calls during sampling; 0 for lean code."""
         found = drawing_core_seconds(self.host, self.size - 1) if self.facts.released else 0.0
         return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def rebuilt(self) -> FloatArray:
-        """Seconds in which the trained graph is made anew, float64[T, P]; 0 of lean code, whose host makes it."""
+        """Seconds to rebuild the trained graph, float64[T, P]; 0 for lean code, where the host builds it."""
         if not self.facts.released:
             return np.zeros(self.size)
         entries = self.kept + self.inner
@@ -53,7 +54,7 @@ class ReleasedOps(GpuOps):
         )
 
     def sent(self, packed: FloatArray, rows: IntArray, width: int) -> FloatArray:
-        """Seconds in which `rows`[t, n] rows are packed in rounds over peers; packed: at once."""
+        """Seconds to pack `rows`[t, n] rows in rounds over peers; packed: the time of one kernel for all."""
         sampled = not self.method.sampling().whole
         return self.joined(
             [
@@ -65,7 +66,7 @@ class ReleasedOps(GpuOps):
         )
 
     def received(self, unpacked: FloatArray) -> FloatArray:
-        """Seconds in which received rows are taken in, in rounds over peers; unpacked: at once."""
+        """Seconds to unpack received rows in rounds over peers; unpacked: the time of one kernel for all."""
         return self.joined(
             [receiving_seconds(device, self.host, unpacked[:, ranks], self.size - 1) for device, ranks in self.devices]
         )
@@ -84,12 +85,12 @@ def reduced_layer(ops: GpuOps, layer: Layer, ready: IntArray) -> IntArray:
 
 
 def layer_tensors(facts: Facts, layer: Layer) -> int:
-    """Parameter tensors of a layer; a norm stands behind all but the last."""
+    """Parameter tensors of a layer; all but the last have a norm."""
     return tensors(facts.shapes[layer], norm=facts.norm and layer + 1 < len(facts.shapes))
 
 
 def step_of(facts: Facts, device: DeviceProfile) -> FloatArray:
-    """Seconds of an optimiser's step; of the released code's, tensor by tensor."""
+    """Seconds of an optimiser step; in the released code, tensor by tensor."""
     fused = step_seconds(device, facts.shapes)
     if not facts.released:
         return fused
@@ -98,10 +99,10 @@ def step_of(facts: Facts, device: DeviceProfile) -> FloatArray:
 
 
 def id_width(facts: Facts) -> int:
-    """Bytes of a node id that travels."""
+    """Bytes of a transferred node id."""
     return WIDE_ID if facts.released else INDEX
 
 
 def id_streams(facts: Facts) -> list[str]:
-    """By peer, the stream of the ids that a worker sends it: the released code's rounds follow one another."""
+    """By peer, the stream of the ids that a worker sends it: the released code sends them in rounds."""
     return ["ids.tx" if facts.released else f"ids.tx{peer}" for peer in range(facts.cluster.gpus)]

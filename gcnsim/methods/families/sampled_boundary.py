@@ -1,8 +1,8 @@
-"""The ops with which boundary nodes, or crossing edges, are drawn before each iteration (BNS-GCN).
+"""The ops that sample boundary nodes, or crossing edges, before each iteration (BNS-GCN).
 
-Owners draw what they send, or whoever sums draws what it needs; both tell each other with two messages to each peer,
-how many ids and which. On GPUs a CPU thread draws nodes, or the GPU where asked; edges are drawn by the GPU that sums
-them.
+Owners sample the nodes they send, or the aggregating worker samples the edges it needs. Each pair exchanges two
+messages: how many ids, and which. For GPUs, a CPU thread samples nodes, or the GPU if requested; edges are sampled by
+the GPU that aggregates them.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 
 COUNT = 4
-"""Bytes of the message that says how many ids follow."""
+"""Bytes of the message with the number of ids that follow."""
 
 DRAW_PASSES = 4
-"""Reads and writes of a node that a GPU draws or not: its number, twice, and its mark, twice."""
+"""Reads and writes of a node that a GPU samples or not: its number, twice, and its mark, twice."""
 
 Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
-"""Writes a message from a worker to a peer, after these ops; the op that ends when it has arrived."""
+"""Adds a message from a worker to a peer after these ops; returns the op that ends when it has arrived."""
 
 Meet = Callable[[Rank, list[Dependency]], int]
-"""Writes a worker's wait for these ops."""
+"""Adds a worker's wait for these ops."""
 
 
 class NodesOnCpu(CpuWriter):
-    """Draws, announces and builds on the thread that trains."""
+    """Samples, sends ids and builds matrices on the thread that trains."""
 
     def _drawn(self) -> list[list[int]]:
-        """Per worker, the op that ends its graph: no row leaves before."""
+        """Per worker, the op that ends its graph; no row leaves before."""
         facts = self.facts
         if not self.sampled:
             return super()._drawn()
@@ -83,13 +83,13 @@ class NodesOnCpu(CpuWriter):
         frees: list[int],
         held: IntArray | None,
     ) -> None:
-        """Nothing at rate 0: workers do not even wait for one another."""
+        """No transfer at rate 0: workers do not even wait for one another."""
         if self.method.rate:
             super()._transfer(layer, direction, rows, width, sources, reads, frees, held)
 
 
 class NodesOnGpu(GpuWriter):
-    """Draws on a CPU thread or the GPU; it waits for the ids, then picks the entries of drawn nodes."""
+    """Samples on a CPU thread or the GPU; it waits for the ids, then selects the entries of sampled nodes."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         super().__init__(method, facts)
@@ -97,7 +97,7 @@ class NodesOnGpu(GpuWriter):
             self.exchanges = self.beneath = False
 
     def sample(self) -> IntArray:
-        """Per worker, the op that ends its graph, int64[P, 1]: no row leaves before."""
+        """Per worker, the op that ends its graph, int64[P, 1]; no row leaves before."""
         facts, cluster = self.facts, self.facts.cluster
         if not self.method.rate:
             return np.array([[self._built(rank, [])] for rank in self.workers])
@@ -120,7 +120,9 @@ class NodesOnGpu(GpuWriter):
         return np.array(built)
 
     def _drawn_on_gpu(self, rank: Rank) -> Work:
-        """Seconds in which the worker's GPU draws what it sends: a number for each node, written, read, compared."""
+        """Seconds in which the worker's GPU samples its outgoing nodes: a random number per node, written, read,
+        compared.
+        """
         nodes = bordered(self.facts, rank, self.method.rate)
         return elementwise_seconds(self.facts.device_of(rank), nodes, DRAW_PASSES) + self._calls()
 
@@ -133,13 +135,13 @@ class NodesOnGpu(GpuWriter):
         return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
 
     def _rebuilt(self, rank: Rank) -> FloatArray:
-        """Seconds in which the released code makes the iteration's graph anew of all inner entries and those kept."""
+        """Seconds in which the released code rebuilds the iteration's graph from all inner and kept entries."""
         facts = self.facts
         entries = (self.kept + self.inner)[:, rank]
         return rebuild_seconds(facts.device_of(rank), facts.host, entries, self.size - 1)
 
     def _calls(self) -> Work:
-        """Host seconds of a draw beside the draw itself: calls of the released code."""
+        """Host seconds of the released code's framework calls during sampling."""
         return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else 0.0
 
     def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
@@ -151,11 +153,12 @@ class NodesOnGpu(GpuWriter):
 
 
 class EdgesOnGpu(NodesOnGpu):
-    """Draws entries on the GPU of the worker that sums them, and asks for the rows that it still needs."""
+    """Samples entries on the GPU of the aggregating worker, and requests the rows that it still needs."""
 
     def sample(self) -> IntArray:
-        """Per worker, the op after which its rows leave, int64[P, 1]: it has its own graph, and knows what the others
-        want."""
+        """Per worker, the op after which its rows leave, int64[P, 1]: its graph is built, and the requests have
+        arrived.
+        """
         facts, counts = self.facts, self.facts.counts
         sample_ops = []
         for rank in self.workers:
@@ -176,15 +179,16 @@ class EdgesOnGpu(NodesOnGpu):
 def exchange_sampled_ids(
     facts: Facts, sample_ops: list[int], send: Send, meet: Meet, *, wanted: bool = False
 ) -> list[list[Dependency]]:
-    """Write both messages of every pair; per worker, those that it hears last. wanted: of rows asked for, not sent.
+    """Add both messages of every pair; per worker, the messages it receives last. wanted: for requested rows, not sent
+    ones.
 
-    Each starts once both ends are there, as the runtime's exchange of all peers at once does.
+    Each starts once both ends are ready, like the runtime's exchange with all peers at once.
     """
     counted: list[list[Dependency]] = [[] for _ in sample_ops]
     received: list[list[Dependency]] = [[] for _ in sample_ops]
     pairs = list(permutations(range(len(sample_ops)), 2))
     if facts.released:
-        # Rounds: in each, all send to the peer so many places on.
+        # Rounds: in each, all send to the peer at the same offset.
         pairs = [
             (rank, (rank + step) % len(sample_ops))
             for step in range(1, len(sample_ops))
@@ -202,16 +206,16 @@ def exchange_sampled_ids(
 
 
 def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:
-    """Core-seconds in which a worker draws what it sends: of all its nodes that others border on, the mean for each."""
+    """Core-seconds in which a worker samples its outgoing nodes; the nodes are counted per peer."""
     return draw_nodes_core_seconds(facts.host, bordered(facts, rank, rate))
 
 
 def bordered(facts: Facts, rank: Rank, rate: float) -> float:
-    """Nodes of a worker that others border on, counted for each of them."""
+    """A worker's nodes on the boundary of others, counted once per peer."""
     return float(facts.counts.rows[:, :, rank].sum(axis=1).mean()) / rate
 
 
 def crossing(facts: Facts, rank: Rank) -> IntArray:
-    """Entries of a worker that cross, kept or not, int64[T]: those that are not inner ones, which are all kept."""
+    """A worker's crossing entries, kept or not, int64[T]: all but inner ones, which are always kept."""
     entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
     return entries

@@ -15,7 +15,7 @@ FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
 class SwapWriter:
-    """Writes the schedule."""
+    """Builds the schedule."""
 
     def __init__(self, name: str, facts: Facts) -> None:
         self.facts = facts
@@ -45,7 +45,7 @@ class SwapWriter:
         ]
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         facts = self.facts
         for layer, shape in enumerate(facts.shapes):
             gone: list[Dependency] = []
@@ -74,7 +74,9 @@ class SwapWriter:
         )
 
     def _backward(self, layer: Layer, made: list[Dependency]) -> list[Dependency]:
-        """One layer's backward pass; made: per worker, who put its output's gradient; the same of its input's."""
+        """One layer's backward pass. made: per worker, the op that stored its output's gradient. Returns the same for
+        its input.
+        """
         shape = self.facts.shapes[layer]
         gone: list[Dependency] = []
         for rank in self.workers:
@@ -90,7 +92,9 @@ class SwapWriter:
         return gone
 
     def _sum(self, rank: Rank, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """Bring the piece of a worker's sum in and sum it, at the layer's output width; ready: who put its rows."""
+        """Load the data of a worker's sum and compute it, at the layer's output width. ready: the ops that stored its
+        rows.
+        """
         width, inner = self.facts.shapes[layer].d_out, int(self.inner[rank])
         self._bring_piece(rank, width, ready, layer, direction)
         every = inner + float(self.rows[rank].sum())
@@ -102,7 +106,7 @@ class SwapWriter:
         return float(row_bytes(self.inner[rank], width))
 
     def _bring_piece(self, rank: Rank, width: int, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """All rows that a worker's sum reads, and the entries of its rows, into its GPU; ready: who made the rows."""
+        """Load all rows that a worker's sum reads, and the entries of its rows. ready: the ops that computed them."""
         server = np.array(self.facts.cluster.server_of)
         here = server == server[rank]
         near = float(row_bytes(self.rows[rank, here].sum(), width))
@@ -125,11 +129,13 @@ class SwapWriter:
         self._bring(rank, self._own(rank, width) + near + graph + across, [*ready, *far], layer, direction)
 
     def _begun(self, rank: Rank) -> list[Dependency]:
-        """What a worker's next copy waits for: all that it has computed."""
+        """The op that a worker's next copy waits for: all its computation so far."""
         return [self.builder.compute(OpKind.SCATTER, rank, 0.0)]
 
     def _bring(self, rank: Rank, nbytes: Bytes, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """Copy to the GPU once `ready` have ended and the worker has computed what came before; it waits."""
+        """Copy to the GPU once `ready` have ended and the worker has finished its earlier computation; the worker
+        waits.
+        """
         route, after = self.facts.cluster.to_device(rank), [*ready, *self._begun(rank)]
         copied = self.builder.flow(
             OpKind.H2D, rank, nbytes, route, stream="swap", after=after, layer=layer, direction=direction
@@ -137,7 +143,7 @@ class SwapWriter:
         self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[copied], layer=layer, direction=direction)
 
     def _put(self, rank: Rank, nbytes: Bytes, layer: Layer, direction: Direction) -> int:
-        """Copy back to the host's memory; the worker waits, and so does who reads it there."""
+        """Copy back to host memory; the worker and all readers wait for it."""
         route = self.facts.cluster.to_host(rank)
         copied = self.builder.flow(
             OpKind.D2H, rank, nbytes, route, stream="swap", after=self._begun(rank), layer=layer, direction=direction

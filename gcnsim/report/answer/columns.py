@@ -1,7 +1,7 @@
-"""The columns of the result table: what each is called, what it means, and its cells as text.
+"""The columns of the result table: heading, meaning, and cells as text.
 
 One column has one unit, written in its heading, so that its numbers can be compared by eye. Terminal table and page
-show the same columns, named as the keys of JSON, CSV and data frames are; `time`, `shares` and `knobs` join several.
+show the same columns, with the same keys as JSON, CSV and data frames; `time`, `shares` and `knobs` join several.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gcnsim.units import BANDWIDTH, NBYTES, SECONDS
 class ColumnHelp(NamedTuple):
     """A column's heading (lines split by a newline, `{unit}` filled in) and its definition in a sentence.
 
-    brief: the heading where there is little room.
+    brief: the heading for narrow tables.
     """
 
     head: str
@@ -132,10 +132,10 @@ MEANINGS: dict[str, ColumnHelp] = {
 }
 
 MACHINE = ("dataset", "host", "gpus", "gpus_per_server", "device", "bandwidth")
-"""The columns of the machine: shown where rows differ in them, else in the title."""
+"""The columns of the machine: shown if rows differ in them, otherwise in the title."""
 
 LEAD = (*MACHINE, "method", "knobs", "tau", "epsilon", "rate", "cache_fraction", "setting")
-"""The columns that say which row this is; the rest say how it fares."""
+"""The columns that identify a row; the others are results."""
 
 SHOWN = (
     *MACHINE,
@@ -150,13 +150,13 @@ SHOWN = (
     "usd_per_1000_iterations",
     "cost_per_1000_iterations",
 )
-"""The columns of the usual table, if they are informative."""
+"""The default columns of the table, if they are informative."""
 
 COSTS = ("cost_per_hour", "cost_per_iteration", "cost_per_1000_iterations", "cost_per_epoch")
-"""Columns in the currency asked for."""
+"""Columns in the chosen currency."""
 
 TEXT = ("dataset", "host", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
-"""Columns of words, aligned to the left."""
+"""Columns of text, aligned to the left."""
 
 TIME_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(SECONDS.units[unit])) for unit in SECONDS.shown)
 RATE_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(BANDWIDTH.units[unit])) for unit in BANDWIDTH.shown)
@@ -178,19 +178,19 @@ class Column:
 
 
 class Scale(NamedTuple):
-    """A unit, how much of the base unit it is, and the decimals that its numbers are written with."""
+    """A unit, its size in the base unit, and the decimals of its numbers."""
 
     unit: str
     size: float
     decimals: int
 
     def text(self, value: float) -> str:
-        """`value` (base unit) in this unit; a bare 0 for an exact zero, so that it differs from a rounded one."""
+        """`value` (base unit) in this unit; an exact zero is `0`, so that it differs from a rounded one."""
         return f"{value / self.size:.{self.decimals}f}" if value else "0"
 
 
 WIDE = 1000
-"""Byte counts from here on take the next larger unit where that says nearly as much."""
+"""Byte counts from here on use the next larger unit if that is nearly as precise."""
 
 
 def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Scale:
@@ -210,7 +210,7 @@ def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Sca
     place = next((index for index, (_, size) in enumerate(units) if low >= size), len(units) - 1)
     digits = 3 if high / low < 2 else 2
     if units is BYTE_UNITS and place and high / units[place][1] >= WIDE and high >= units[place - 1][1] * 0.9:
-        # 1010.7 MiB is read better, and in less room, as 0.987 GiB.
+        # 0.987 GiB is shorter and easier to read than 1010.7 MiB.
         unit, size = units[place - 1]
         return Scale(unit, size, digits)
     unit, size = units[place]
@@ -218,7 +218,7 @@ def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Sca
 
 
 def share_text(value: float) -> str:
-    """A fraction as per cent, with a decimal below 10 %.
+    """A fraction as a percentage, with a decimal below 10 %.
 
     >>> share_text(0.125), share_text(0.04), share_text(0.0)
     ('12%', '4.0%', '0%')
@@ -239,12 +239,12 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
 def columns_of(
     rows: Sequence[Row], keys: Sequence[str] | None = None, *, gap: str = "  ", brief: bool = False
 ) -> list[Column]:
-    """The columns of `rows`: those of `keys`, else those of the usual table that have something to say.
+    """The columns of `rows`: those of `keys`, otherwise the informative default columns.
 
     gap: between the knobs of a row. brief: the shorter headings.
     """
     times = [row.iteration_s for row in rows]
-    # In the usual table a range stands beside each time: a fourth digit would say more than is known.
+    # The default table shows a range next to each time, so a fourth digit would be false precision.
     time = scale_of([*times, 2.0 * max(times)] if keys is None else times, TIME_UNITS)
     scales = {
         "nic_bytes": scale_of([row.nic_bytes for row in rows], BYTE_UNITS),
@@ -265,7 +265,7 @@ def columns_of(
 
 
 def _brief_limits(column: Column) -> Column:
-    """The limits in fewer words: `GPU compute, worker 4`; `GPU compute` where it is that of all workers."""
+    """The bottlenecks in fewer words: `GPU compute, worker 4`; `GPU compute` for that of all workers."""
     short = [cell.removesuffix(" of all workers").replace(" of worker", ", worker") for cell in column.cells]
     return replace(column, cells=tuple(short))
 
@@ -280,13 +280,13 @@ def _head(key: str, brief: bool) -> str:
 
 
 def _two_digits(values: Sequence[float]) -> Scale:
-    """A scale of bytes with a decimal: what a GPU holds is not known to more."""
+    """A scale of bytes with one decimal; GPU memory is not known more precisely."""
     scale = scale_of(values, BYTE_UNITS)
     return scale._replace(decimals=min(scale.decimals, 1))
 
 
 def _silent(rows: Sequence[Row]) -> set[str]:
-    """The usual columns that are empty for `rows`, or equal in all of them."""
+    """The default columns that are empty for `rows`, or equal in all of them."""
     silent = {key for key in MACHINE if not varies(rows, key)}
     shared = set(shared_knobs(rows))
     if all(not set(row.knob_words()) - shared for row in rows):
@@ -300,7 +300,7 @@ def _silent(rows: Sequence[Row]) -> set[str]:
 
 
 def uninformative_costs(rows: Sequence[Row]) -> set[str]:
-    """Of the two columns of 1,000 iterations' cost, the one in the currency that was not asked for."""
+    """Of the two columns with the cost of 1,000 iterations, the one in the currency that was not chosen."""
     other = any(row.currency not in (None, "USD") for row in rows)
     return {"usd_per_1000_iterations" if other else "cost_per_1000_iterations"}
 
@@ -349,7 +349,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
 
 
 def _ends(row: Row, time: Scale) -> str:
-    """The 90 % interval of its time; empty where there is none."""
+    """The 90 % interval of its time; empty without one."""
     if row.iteration_s_low is None or row.iteration_s_high is None:
         return ""
     return f"{time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)}"

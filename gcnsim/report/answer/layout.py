@@ -1,4 +1,4 @@
-"""Which columns a terminal has room for: long words are folded, and the least important columns go first."""
+"""Choose the columns that fit a terminal: long words are folded, then the least important columns are dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gcnsim.report.answer.columns import LEAD, TEXT, Column
 from gcnsim.terminal import UNLIMITED, aligned
 
 ALWAYS = (*LEAD, "time", "epoch_s")
-"""The columns that name the row, and the times that it is sorted by."""
+"""The columns that identify the row, and the times that it is sorted by."""
 
 IMPORTANCE = (
     "memory_bytes",
@@ -21,20 +21,20 @@ IMPORTANCE = (
     "cost_per_1000_iterations",
     "shares",
 )
-"""What is kept beside these, the most important first."""
+"""The other columns to keep, most important first."""
 
 MARKS = ("* ", "  ")
-"""Before the recommended row, and before the others."""
+"""The prefix of the recommended row, and of the others."""
 
 FOLDED = 8
-"""Characters that a crowded column of words keeps at least."""
+"""The least characters of a folded text column."""
 
 USUAL = {"limited_by": 26, "knobs": 24}
-"""Characters of the longest usual text of these columns: a rare longer one is folded before a whole column goes."""
+"""The longest usual text of these columns; a rare longer one is folded before a column is dropped."""
 
 
 class TableLayout(NamedTuple):
-    """The columns that fit, the blanks between them, and the keys of those that do not."""
+    """The columns that fit, the spaces between them, and the keys of those that do not."""
 
     columns: list[Column]
     gap: int
@@ -42,9 +42,10 @@ class TableLayout(NamedTuple):
 
 
 def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayout:
-    """The most important of the columns that `make(gap between knobs, brief headings)` gives, in order, in `width`.
+    """The most important of the columns that `make(gap between knobs, brief headings)` returns, in order, in `width`.
 
-    Rare long texts are folded first. If not even a row's name and time fit, the range goes, then all words are folded.
+    Rare long texts are folded first. If not even a row's name and time fit, the range is dropped, then all words are
+    folded.
     """
     for gap, between, brief in ((2, "  ", False), (1, "  ", True), (1, " ", True)):
         columns = make(between, brief)
@@ -63,7 +64,7 @@ def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayo
 
 
 def _kept(columns: Sequence[Column], width: int) -> list[Column]:
-    """Those that are always there, and of the others the most important that fit beside them."""
+    """The fixed columns, and the most important others that fit."""
     shown = [column for column in columns if column.key in ALWAYS]
     for key in IMPORTANCE:
         more = [column for column in columns if column in shown or column.key == key]
@@ -84,7 +85,7 @@ def _without_range(column: Column) -> Column:
 
 
 def _folded(columns: list[Column], width: int) -> list[Column]:
-    """The widest columns of words folded until a line fits, or until nothing more can be folded."""
+    """Fold the widest text columns until a line fits, or until nothing more can be folded."""
     while needed(columns, 1) > width:
         long = max((column for column in columns if column.key in TEXT), key=lambda column: column.width, default=None)
         if long is None or long.width <= FOLDED:
@@ -95,7 +96,7 @@ def _folded(columns: list[Column], width: int) -> list[Column]:
 
 
 def _narrowed(column: Column, most: int) -> Column:
-    """`column` of at most `most` characters."""
+    """`column` with at most `most` characters per line."""
     head = "\n".join(fold(line, most) for line in column.head.split("\n"))
     return replace(column, head=head, cells=tuple(fold(cell, most) for cell in column.cells))
 
@@ -110,9 +111,9 @@ def fold(text: str, most: int) -> str:
 
 
 def lines_of(columns: Sequence[Column], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
-    """The lines of the heading and the text of each row, words to the left and numbers to the right.
+    """The lines of the heading and of each row; text is aligned left, numbers right.
 
-    A row has several lines where a cell is folded; only the first has the mark.
+    A row has several lines if a cell is folded; only the first has the mark.
     """
     cells = list(zip(*(column.cells for column in columns), strict=True))
     words = [column.key in TEXT for column in columns]

@@ -1,11 +1,11 @@
-"""Rows of an answer: what they share and what distinguishes them, for the table, CSV, figures and page.
+"""Rows of an answer for the table, CSV, figures and page: their common and their distinguishing values.
 
 A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. Nested
 values are flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not
 requested is the last line. Unknown values are empty.
 
-The module also gives the provenance of an answer as plain text; `sentences` gives its findings. Terminal and page print
-the same words. Control characters are removed here from external text (names, paths), so that a file name cannot
+The module also formats the provenance of an answer as plain text; `sentences` formats its findings. Terminal and page
+print the same words. Control characters are removed here from external text (names, paths), so that a file name cannot
 control a terminal. Pages escape such text as well.
 """
 
@@ -29,17 +29,17 @@ def varies(rows: Sequence[Row], key: str) -> bool:
 
 
 def value_of(row: Row, key: str) -> Any:
-    """What the row has in the column `key`; None of a column that joins several."""
+    """The row's value in the column `key`; None for a column that joins several."""
     return bandwidth_text(row) if key == "bandwidth" else getattr(row, key, None)
 
 
 def bandwidth_text(row: Row) -> str:
-    """The bandwidth of its servers' network cards as networks are sold: `15Gbps`."""
+    """The bandwidth of its servers' NICs in network units: `15Gbps`."""
     return format_gbps(row.bandwidth_bytes_per_s)
 
 
 MANY: Final = 12
-"""A table with more rows shows the first `FIRST` by default."""
+"""A table with more rows than this shows the first `FIRST` by default."""
 
 FIRST: Final = 10
 
@@ -48,7 +48,7 @@ _SORTED_BY: Final = {"time": "iteration_s", "interval": "iteration_s_high", "ban
 
 
 def checked_order(column: str) -> str:
-    """A column to sort by, `-` in front for the largest first. Raises ScenarioError for one that has no order."""
+    """A column to sort by, with `-` in front for descending order. Raises ScenarioError for one without an order."""
     known = [*KEYS, *_SORTED_BY, "nic_bytes_per_s"]
     if column.removeprefix("-") not in known:
         raise ScenarioError(f"--sort: unknown column {column!r}; {nearest(column.removeprefix('-'), known)}")
@@ -56,9 +56,9 @@ def checked_order(column: str) -> str:
 
 
 def shown_rows(rows: Sequence[Row], sort: str | None, top: int | None) -> list[Row]:
-    """The rows of a table, of `rows`, fastest first: by the column `sort`, the first `top` of them.
+    """The rows of a table, fastest first or sorted by the column `sort`, and of these the first `top`.
 
-    Rows that say nothing there come last. The recommended row is always among them. top: None is all up to `MANY`.
+    Rows without a value come last. The recommended row is always included. top: None shows all up to `MANY`.
     """
     most = (len(rows) if len(rows) <= MANY else FIRST) if top is None else top
     ordered = list(rows)
@@ -73,7 +73,7 @@ def shown_rows(rows: Sequence[Row], sort: str | None, top: int | None) -> list[R
 
 
 def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:
-    """The knobs that two or more rows all have at one value, in words: what a title can say once."""
+    """The knobs with one value in at least two rows and in all of them, in words, for the title."""
     if len(rows) < 2:
         return {}
     words = [row.knob_words() for row in rows]
@@ -112,13 +112,13 @@ COLUMNS: Final = (
     "bandwidth_bytes_per_s",
     "nic_bytes_per_s",
 )
-"""The fields of a row; its bandwidth in words and as a number, and what a server sends per second."""
+"""The fields of a row; its bandwidth in words and as a number, and the bytes a server sends per second."""
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:
     """Write the rows of `answer` to `path`, one line per row below a heading.
 
-    Raises FileError when the file cannot be written.
+    Raises FileError if the file cannot be written.
     """
     with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -138,7 +138,7 @@ def target_title_of(answer: WhatIf) -> str:
 
 
 def target_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Per row, its label, and iterations, time and cost, or why they are not known."""
+    """Per row, its label, and iterations, time and cost, or why they are unknown."""
     if answer.target is None:
         return []
     labels = labels_of(answer.results)
@@ -172,11 +172,11 @@ def _with_failures(row: TargetRow) -> str:
 
 
 _TITLES = {"like_questions": "similar questions"}
-"""Titles that are not just the key in words."""
+"""Titles that differ from the key in words."""
 
 
 class Assumption(NamedTuple):
-    """A number that was assumed: its value, its range, why it is believed, and whether the intervals cover it."""
+    """An assumed number: its value, range and basis, and whether the intervals cover it."""
 
     name: str
     value: str
@@ -196,7 +196,7 @@ def number(value: object) -> str:
 
 
 def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
-    """Where the numbers come from, as (what, said) pairs; assumptions and warnings are apart."""
+    """The provenance of the numbers as (label, text) pairs, without assumptions and warnings."""
     document = to_plain(answer.provenance)
     graph = document["graph"]
     pairs = document | {"graph": f"{graph['text']} ({graph['kind']})"}
@@ -237,7 +237,7 @@ def range_of(item: Assumed | AssumptionEffect) -> str:
 
 
 def bounds_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Per row, its label and the bounds of its long-run mean; empty where there are none."""
+    """Per row, its label and the bounds of its long-run mean; empty if there are none."""
     labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(answer.results)]
     return [
         (plain(label), f"{format_seconds(limit.lower_s)} to {format_seconds(limit.upper_s)}")
@@ -246,17 +246,17 @@ def bounds_of(answer: WhatIf) -> list[tuple[str, str]]:
 
 
 def measured_of(answer: WhatIf | SimulationReport) -> list[str]:
-    """The figures that were measured, with their values and where."""
+    """The measured figures with their values and sources."""
     return [plain(text) for text in answer.provenance.measured]
 
 
 def warnings_of(answer: WhatIf | SimulationReport) -> list[str]:
-    """What the reader must know before trusting a number."""
+    """The warnings to read before using a number."""
     return [plain(text) for text in answer.provenance.warnings]
 
 
 def knobs_of(row: Row) -> str:
-    """The knob values of a row; the rate only if nodes are drawn."""
+    """The knob values of a row; the rate only if nodes are sampled."""
     drawn = "" if row.rate == 1.0 else f", rate {row.rate:g}"
     text = f", {row.setting}" if row.setting else ""
     return f"tau {row.tau}, epsilon {row.epsilon:g}, cache {100 * row.cache_fraction:.4g}%{drawn}{text}"

@@ -1,4 +1,4 @@
-"""What an answer says, as plain text: its title, the verdict and what it rests on, the next steps.
+"""The sentences of an answer as plain text: its title, the summary, the reasons, the next steps.
 
 Terminal, page and notebook print the same words. Missing parts of an answer are omitted.
 """
@@ -18,20 +18,22 @@ from gcnsim.units import format_seconds, range_text
 
 UNCALIBRATED = "UNCALIBRATED"
 CLOSE = 0.05
-"""Share of the iteration that its limit brings, up to which other work is said to take nearly as long."""
+"""Other work is said to take nearly as long if the gain from removing the bottleneck is at most this share."""
 
 PRECISION = 0.01
 """Smaller changes are below the precision of a simulation of a few iterations."""
 MOST_EXCLUDED = 4
-"""Excluded settings that are named; more are counted."""
+"""Excluded settings that are named; others are counted."""
 APART = "no clear difference"
 EVEN = ("partition", "perfectly even")
 """The step that no partitioner can guarantee."""
 
 
 class StepText(NamedTuple):
-    """One knob turned one step further: its values, the iteration time (of an epoch that then has other iterations its
-    own time), and the change in words."""
+    """A change of one knob: its values, the iteration time, and the change in words.
+
+    If the number of iterations per epoch changes, the time is per epoch.
+    """
 
     knob: str
     before: str
@@ -48,14 +50,14 @@ class StepText(NamedTuple):
 
 
 class SourceClauses(NamedTuple):
-    """One line of provenance: what it is of, and its clauses, the most important first."""
+    """One line of provenance: its label, and its clauses, most important first."""
 
     name: str
     clauses: tuple[str, ...]
 
 
 def title_of(answer: WhatIf) -> str:
-    """What was asked, as far as all rows share it: `reddit, 6 x T4 in 3 servers, 15 Gbit/s`."""
+    """The question as far as all rows share it: `reddit, 6 x T4 in 3 servers, 15 Gbit/s`."""
     rows = answer.rows
     first = rows[0]
     shown = {key for key in MACHINE if not varies(rows, key)}
@@ -92,7 +94,7 @@ def _servers(gpus: int, answer: WhatIf) -> str:
 
 
 def label_of(answer: WhatIf | SimulationReport) -> str:
-    """How far the answer is to be trusted, in capitals."""
+    """How trustworthy the answer is, in capitals."""
     if isinstance(answer, WhatIf):
         return plain(answer.certainty.label)
     if answer.provenance.measured_compute is not None:
@@ -101,12 +103,12 @@ def label_of(answer: WhatIf | SimulationReport) -> str:
 
 
 def verdict_of(answer: WhatIf) -> str:
-    """What to use, in a sentence."""
+    """The recommendation in one sentence."""
     return plain(answer.recommendation.verdict)
 
 
 def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """The basis of the verdict: reasons, confidence, the limit, and which settings were considered."""
+    """The reasons of the recommendation, its confidence, the bottleneck, and the considered settings."""
     best = answer.recommendation
     reasons = [("why", best.why), ("confidence", best.confidence.text)]
     reasons += [("limited by", limit_text(best.row)), ("so", best.note or "")]
@@ -121,7 +123,7 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
 
 
 def cost_of(answer: WhatIf) -> str:
-    """What the recommended setting costs and by which price, where prices were chosen."""
+    """The cost of the recommended setting and the price used, if prices were chosen."""
     row = answer.recommendation.row
     if answer.prices is None:
         return ""
@@ -136,15 +138,15 @@ def cost_of(answer: WhatIf) -> str:
 
 
 def money(value: float) -> str:
-    """An amount: cents from ten of them on, below two digits."""
+    """Format an amount: with cents if it is below ten, else without."""
     return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
 
 
 def limit_text(row: Row) -> str:
-    """What limits, and by how much the iteration is shorter without it."""
+    """The bottleneck, and how much shorter the iteration is without it."""
     share, whole = row.limited_by_share, row.limited_by_kind_share
     if share is None or whole is None:
-        # Version 0.1 told in which share of the iteration it is busy.
+        # Version 0.1 stored the share of the iteration in which it is busy.
         return plain(row.limited_by)
     if share <= PRECISION:
         return plain(f"{row.limited_by}; less than 1 % less time if any one of them is infinitely fast")
@@ -158,13 +160,15 @@ def limit_text(row: Row) -> str:
 
 
 def waits_longer(row: Row) -> bool:
-    """Whether GPU compute limits a row that waits longer for communication than it computes: no single link brings as
-    much as GPU compute, though all links together would."""
+    """Whether GPU compute is the bottleneck of a row that waits longer for communication than it computes.
+
+    No single link gains as much as GPU compute, although all links together would.
+    """
     return row.limited_by_kind == "compute" and bool(row.limited_by_share) and row.exposed_comm_s > row.compute_s
 
 
 def straggler_of(answer: WhatIf) -> str:
-    """The worker that the others wait for, and what an even partition would give."""
+    """The worker that the others wait for, and the gain from a balanced partition."""
     straggler = answer.straggler
     if straggler is None:
         return ""
@@ -173,7 +177,7 @@ def straggler_of(answer: WhatIf) -> str:
 
 
 def fault_free_of(answer: WhatIf) -> str:
-    """Where faults were injected, the recommended setting without them."""
+    """If faults were injected, the recommended setting without them."""
     calm = answer.fault_free
     if calm is None:
         return ""
@@ -183,19 +187,19 @@ def fault_free_of(answer: WhatIf) -> str:
 
 
 def alternatives_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Of several machines, the other settings worth a look: their role, and what they are."""
-    best, found = answer.recommendation, []
+    """With several machines, other useful settings, each with its role."""
+    best, roles = answer.recommendation, []
     if best.networks:
-        found.append(("faster network", plain(best.networks)))
+        roles.append(("faster network", plain(best.networks)))
     for alternative in best.alternatives:
         same = _same(alternative.row, best.row)
         label = "the recommended one" if same else _setting(alternative.row, priced=alternative.role != "cheapest")
-        found.append((plain(alternative.role), plain(f"{label}; {alternative.why}")))
-    return found
+        roles.append((plain(alternative.role), plain(f"{label}; {alternative.why}")))
+    return roles
 
 
 def _same(row: Row, other: Row) -> bool:
-    """Whether two rows are one setting on one machine."""
+    """Whether two rows have the same setting on the same machine."""
     named = (*MACHINE, "method", "tau", "epsilon", "rate", "cache_fraction", "setting")
     return not any(varies((row, other), key) for key in named)
 
@@ -235,7 +239,7 @@ def _option(step: Step, rule: RuleReport) -> str:
 
 
 def change_of(step: Step) -> str:
-    """What a step brings, with the interval of its paired difference: `42 % shorter (38 to 47 %)`."""
+    """The effect of a step, with the interval of its paired difference: `42 % shorter (38 to 47 %)`."""
     gain, low, high = step.gain, step.gain_low, step.gain_high
     if low is None or high is None:
         return f"{_percent(abs(gain))} {_way(gain)}"
@@ -247,7 +251,7 @@ def change_of(step: Step) -> str:
 
 
 def saved_range(low: float, high: float) -> str:
-    """What a change may save, between two shares of the time.
+    """The saving of a change, between two shares of the time.
 
     >>> saved_range(0.08, 0.16), saved_range(-0.02, 0.05)
     ('8.0 to 16 % shorter', '2.0 % longer to 5.0 % shorter')
@@ -259,7 +263,7 @@ def saved_range(low: float, high: float) -> str:
 
 
 def _end(gain: float) -> str:
-    """One end of what a step may bring: `9.2 % longer`, `24 % shorter`, `the same`."""
+    """One end of the effect of a step: `9.2 % longer`, `24 % shorter`, `the same`."""
     return "the same" if abs(gain) < 0.0005 else f"{_percent(abs(gain))} {_way(gain)}"
 
 
@@ -268,23 +272,24 @@ def _way(gain: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in at most three digits: 4.2 %, 42 %, 99.7 %."""
+    """A share with at most three digits: 4.2 %, 42 %, 99.7 %."""
     value = 100 * share
     return f"{value:.1f} %" if value < 9.95 or 99 <= value < 99.95 else f"{value:.0f} %"
 
 
 def no_effect_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """The knobs that cannot matter here, and why."""
+    """The knobs without effect here, and why."""
     return [(plain(no_effect.knob), plain(no_effect.why)) for no_effect in answer.no_effect]
 
 
 def sources_of(answer: WhatIf) -> list[SourceClauses]:
-    """A line each: which graph, which figures of the machine, how its GPUs reach each other, how certain, and how to
-    get the same again."""
+    """One line each: the graph, the machine's figures, the paths between GPUs, the certainty, and how to reproduce the
+    answer.
+    """
     provenance, sure = answer.provenance, answer.certainty
     figures = provenance.device.split("; ")
     if any(varies(answer.rows, key) for key in MACHINE):
-        # The machine that provenance names is one of several: what all have in common is where figures are from.
+        # The provenance names one machine of several; only the common source of their figures is printed.
         figures = figures[1:] or figures
     same = f"gcnsim {provenance.version}, seed {provenance.seed}, scenario {provenance.scenario_hash[:8]}"
     sure_of = f"ranges: 90 % of {sure.draws} draws"
@@ -306,7 +311,7 @@ def sources_of(answer: WhatIf) -> list[SourceClauses]:
 
 
 def clauses_within(clauses: Sequence[str], width: int) -> str:
-    """As many of the clauses as a line holds, at least the first."""
+    """As many of the clauses as fit on a line, at least the first."""
     text = clauses[0]
     for clause in clauses[1:]:
         if len(text) + len(clause) + 2 > width:
@@ -316,13 +321,13 @@ def clauses_within(clauses: Sequence[str], width: int) -> str:
 
 
 def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Measured times beside their predictions, and what they make of the rows where the assumptions allow them."""
+    """Measured times with their predictions, and the rows recomputed from them if the assumptions allow them."""
     labels = [label if setting == "" else f"{label} ({setting})" for label, setting in labels_of(answer.results)]
-    found = []
+    lines = []
     for item in answer.measured or ():
-        found.append(("measured", plain(item.text)))
-        found += [(plain(label), _again(row)) for label, row in zip(labels, item.rows or (), strict=False)]
-    return found
+        lines.append(("measured", plain(item.text)))
+        lines += [(plain(label), _again(row)) for label, row in zip(labels, item.rows or (), strict=False)]
+    return lines
 
 
 def _again(row: TimeAgain) -> str:
@@ -331,7 +336,7 @@ def _again(row: TimeAgain) -> str:
 
 
 def partitions_of(answer: WhatIf) -> list[str]:
-    """What other seeds of the partitioner give, where they were asked for."""
+    """The results with other partitioner seeds, if requested."""
     variation = answer.partition_seeds
     if variation is None:
         return []

@@ -1,8 +1,8 @@
-"""The answer in a terminal: a table with one line per row, then the verdict, the next steps and the provenance.
+"""The answer in a terminal: a table with one line per row, then the summary, the next steps and the provenance.
 
-It is legible without colour at every width. Where the columns do not fit, long words are folded. The least important
-columns are left out and named below the table. `wide` prints them all, `columns` those requested, whatever the width. A
-notebook shows the short table and the verdict, without scripts or figures.
+It is legible without colour at every width. If the columns do not fit, long words are folded. The least important
+columns are left out and named below the table. `wide` prints them all and `columns` the requested ones, at any width. A
+notebook shows the short table and the summary, without scripts or figures.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from gcnsim.report.page.templates import rendered
 from gcnsim.results import Row, WhatIf
 
 DEFAULT_WIDTH = 100
-"""Columns of a pipe that does not say how wide it is."""
+"""The width assumed for a pipe."""
 
 _JOINED = (
     *("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction"),
     *("cost_per_hour", "cost_per_iteration", "cost_per_epoch"),
 )
 WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
-"""All columns except those whose values others show too."""
+"""All columns except those whose values are in other columns too."""
 
 _HELD = "\u2800"
-"""A blank at which no line ends."""
+"""A non-breaking space."""
 
 
 def render_table(
@@ -51,10 +51,10 @@ def render_table(
 ) -> str:
     """The whole answer as text for a terminal `width` columns wide.
 
-    width None: that of the terminal, DEFAULT_WIDTH in a pipe. color None: only when stdout is a terminal. wide: all
-    columns; columns: these, by their names in `MEANINGS`. provenance: all that the numbers rest on, not three lines.
-    assumptions: what each assumption does to the time. sort, top: as of `shown_rows`. Raises ScenarioError for a
-    column that there is not.
+    width None: the terminal's width, DEFAULT_WIDTH in a pipe. color None: only if stdout is a terminal. wide: all
+    columns. columns: these, by their names in `MEANINGS`. provenance: the complete provenance instead of three lines.
+    assumptions: the effect of each assumption on the time. sort, top: as in `shown_rows`. Raises ScenarioError for an
+    unknown column.
     """
     keys = None if columns is None else checked(columns)
     rows = shown_rows(answer.fastest_first, None if sort is None else checked_order(sort), top)
@@ -72,7 +72,7 @@ def render_table(
 
 
 def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> str:
-    """The answer in a few lines: its table, the `most` fastest rows of it, and the verdict."""
+    """The answer in a few lines: its `most` fastest rows as a table, and the summary."""
     rows = answer.fastest_first
     layout, best_rows = table_layout(rows, width), fastest(rows, most)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
@@ -82,18 +82,18 @@ def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> s
 
 
 def fastest(rows: Sequence[Row], most: int) -> list[Row]:
-    """The first `most` of `rows`, the recommended one always among them."""
+    """The first `most` of `rows`, always including the recommended one."""
     best = [row for row in rows if row.recommended]
     return [*best, *[row for row in rows if not row.recommended][: most - len(best)]]
 
 
 def table_layout(rows: Sequence[Row], width: int) -> TableLayout:
-    """The usual columns of `rows` that fit `width`."""
+    """The default columns of `rows` that fit `width`."""
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
 
 
 def wide_keys(answer: WhatIf) -> list[str]:
-    """The columns of a wide table in which any row has something to say."""
+    """The columns of a wide table that are not empty in all rows."""
     rows = answer.fastest_first
     empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
     empty |= uninformative_costs(rows)
@@ -105,7 +105,7 @@ def wide_keys(answer: WhatIf) -> list[str]:
 
 
 def _title(answer: WhatIf, width: int) -> list[str]:
-    """What was asked, in as many lines as it needs, and how certain the answer is, at the right end of the first."""
+    """The title in as many lines as needed, with the certainty at the right end of the first line."""
     label, title = sentences.label_of(answer), sentences.title_of(answer)
     # Lines end at commas.
     parts = ", ".join(part.replace(" ", _HELD) for part in title.split(", "))
@@ -143,7 +143,7 @@ def _print_results(page: Page, answer: WhatIf, rows: Sequence[Row], keys: Sequen
 
 
 def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:
-    """What a reader would take for a contradiction between the columns `keys` of these rows."""
+    """Explanations for columns `keys` of these rows that could look contradictory."""
     if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
         yield "speed-up: over full-graph training on the same machine"
     if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
@@ -188,7 +188,7 @@ def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:
 
 
 def _print_whole(page: Page, title: str, lines: Sequence[str]) -> None:
-    """A titled list of lines that are never wrapped; nothing when there are none."""
+    """A titled list of lines that are never wrapped; nothing for an empty list."""
     if lines:
         page.line(title, "bold")
         for line in lines:
@@ -197,7 +197,7 @@ def _print_whole(page: Page, title: str, lines: Sequence[str]) -> None:
 
 
 def render_notebook(answer: WhatIf, most: int = 12) -> str:
-    """An HTML fragment: title, verdict, and the `most` fastest rows; styles are inline, all text is escaped."""
+    """An HTML fragment: title, summary, and the `most` fastest rows; styles are inline, all text is escaped."""
     rows = answer.fastest_first
     best_rows = fastest(rows, most)
     columns = columns_of(rows)

@@ -1,4 +1,4 @@
-"""Where an iteration goes, per method or setting: bars of parts that add up, and work that overlaps them."""
+"""The time of an iteration by part, per method or setting: stacked bars, and the work that overlaps them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_BARS: Final = 12
-"""Bars that a figure shows at once; the page has the others behind a switch."""
+"""Bars that a figure shows at first; the page reveals the others on request."""
 
 PARTS: Final = {
     "compute": ("compute", "compute"),
@@ -32,13 +32,13 @@ PARTS: Final = {
     "optimizer": ("optimizer", "optimizer"),
     "rest": ("all else", "other"),
 }
-"""Of each part its name and its colour in a theme; in the order in which they are stacked."""
+"""The name and theme colour of each part, in stacking order."""
 
 BENEATH: Final = {
     HIDDEN: ("hidden communication (in parallel)", "exposed"),
     "sampling": ("sampling (may overlap)", "sampling"),
 }
-"""Overlapping work, drawn hatched below a bar because it adds no time: its name and its colour in a theme."""
+"""Overlapping work, hatched below a bar because it adds no time: its name and its theme colour."""
 
 _MAIN = {"offset": -0.14, "width": 0.36}
 _BENEATH = {"offset": 0.24, "width": 0.14}
@@ -53,7 +53,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One iteration, seconds. parts add up to it; beneath: what overlaps them. low_s, high_s: None where not known."""
+    """One iteration in seconds. parts add up to it; beneath: the overlapping work. low_s, high_s: None if unknown."""
 
     method: str
     setting: str
@@ -65,13 +65,13 @@ class Bar:
     recommended: bool = False
 
     def seconds(self, part: str) -> float:
-        """Of one part or what is beneath; 0 where the bar has none."""
+        """Seconds of one part or of overlapping work; 0 if the bar has none."""
         return sum(item.seconds for item in (*self.parts, *self.beneath) if item.part == part)
 
 
 @dataclass(frozen=True, slots=True)
 class BreakdownData:
-    """Bars in their order, and the unit of their axis (`unit_s` seconds)."""
+    """Bars in order, and the unit of their axis (`unit_s` seconds)."""
 
     bars: tuple[Bar, ...]
     unit: str
@@ -79,28 +79,28 @@ class BreakdownData:
 
     @property
     def parts(self) -> list[str]:
-        """The parts that any bar has, in the order in which they are stacked."""
+        """The parts of any bar, in stacking order."""
         return [name for name in PARTS if any(bar.seconds(name) > 0 for bar in self.bars)]
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
-        """Of each part and what is beneath: its name, its colour in a theme, whether it is hatched."""
+        """The name, theme colour and hatching of each part and of overlapping work."""
         filled = [(*PARTS[part], False) for part in self.parts]
         return filled + [(*BENEATH[part], True) for part in self.beneath]
 
     @property
     def beneath(self) -> list[str]:
-        """What any bar has beneath it."""
+        """The overlapping work of any bar."""
         return [name for name in BENEATH if any(bar.seconds(name) > 0 for bar in self.bars)]
 
 
 def breakdown_data(answer: WhatIf, most: int | None = None) -> BreakdownData:
-    """The breakdown of the rows of `answer`, the fastest first; most: so many of them, the recommended among them."""
+    """The breakdown of the rows of `answer`, fastest first; most: the rows, including the recommended ones."""
     return rows_data(answer.fastest_first, most)
 
 
 def rows_data(rows: Sequence[Row], most: int | None = None) -> BreakdownData:
-    """The breakdown of rows in their order; most: as for `breakdown_data`."""
+    """The breakdown of rows in order; most: as in `breakdown_data`."""
     bars = [_of_row(row, *label) for row, label in zip(rows, labels_of(rows), strict=True)]
     if most is not None and len(bars) > most:
         spare = most - sum(bar.recommended for bar in bars)
@@ -123,7 +123,7 @@ def _of_row(row: Row, method: str, setting: str) -> Bar:
 
 
 def parts_data(named: Sequence[tuple[str, Parts]]) -> BreakdownData:
-    """The breakdown of workers or settings, each with its name: waits by their cause."""
+    """The breakdown of named workers or settings, with waits by cause."""
     bars = [
         Bar(
             plain(name),
@@ -163,8 +163,10 @@ def _drawn(bars: Sequence[Bar]) -> BreakdownData:
 
 
 def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, Any]:
-    """What `breakdown_figure` draws, as plain data: Plotly looks at each value of a figure, which takes longer than all
-    the rest of a picture."""
+    """The content of `breakdown_figure` as plain data.
+
+    Plotly validates each value of a figure, which takes longer than everything else.
+    """
     traces = []
     reached = [0.0] * len(data.bars)
     for part in data.parts:
@@ -180,16 +182,16 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
         own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
         traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
     rows = len(data.bars)
-    found = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
-    found["xaxis"] |= {"rangemode": "tozero"}
-    found["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
+    drawing = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
+    drawing["xaxis"] |= {"rangemode": "tozero"}
+    drawing["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
     labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
     more = PLAIN | {"barmode": "overlay", **({"annotations": labels} if labels else {})}
-    return {"data": [*traces, _whiskers(data, theme)], "layout": found | more}
+    return {"data": [*traces, _whiskers(data, theme)], "layout": drawing | more}
 
 
 def breakdown_figure(data: BreakdownData, theme: Theme = LIGHT) -> Figure:
-    """Stacked bars of `data`; overlapping work is below each, hatched, because it adds no time."""
+    """Stacked bars of `data`; overlapping work is hatched below each bar because it adds no time."""
     import plotly.graph_objects as go
 
     return go.Figure(breakdown_drawing(data, theme))
@@ -204,7 +206,7 @@ def _hatched(theme: Theme, color: str) -> dict[str, Any]:
 
 
 def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
-    """The label of a bar, above its left end, where it takes no room from the bar."""
+    """The label of a bar, above its left end so that the bar keeps the full width."""
     return {
         "x": 0,
         "xref": "paper",

@@ -1,4 +1,4 @@
-"""Hit rate against cache size, a line per rule; more than six rules in a panel per kind."""
+"""Hit rate against cache size, one line per rule; more than six rules are split into panels by kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DASHES: Final = {"static": "solid", "refreshed": "dash", "demand": "dot"}
 
 
 class PolicyLine(NamedTuple):
-    """One rule: the hit rate at each size, of all workers and of the worst and best of them."""
+    """One rule: the hit rate at each size, over all workers and for the worst and best of them."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class PolicyLine(NamedTuple):
 
 
 class CacheHits(NamedTuple):
-    """What the figure shows: a line for each rule over the sizes, shares of the boundary nodes, ascending."""
+    """The figure's data: a line per rule over the cache sizes (shares of the boundary nodes, ascending)."""
 
     title: str
     sizes: tuple[float, ...]
@@ -35,7 +35,9 @@ class CacheHits(NamedTuple):
 
     @property
     def panels(self) -> list[list[PolicyLine]]:
-        """The lines of each panel, at most `MOST_LINES`: all in one, or those filled once or refreshed, then demand."""
+        """The lines of each panel, at most `MOST_LINES`: all in one, or static or refreshed caches and then demand
+        caches.
+        """
         if len(self.lines) <= MOST_LINES:
             return [list(self.lines)]
         groups = [[line for line in self.lines if (line.kind == "demand") is demand] for demand in (False, True)]
@@ -63,7 +65,7 @@ def _line(name: str, points: Sequence[CachePoint]) -> PolicyLine:
 
 
 def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
-    """Lines of `data`: drawn through for rules filled once, dashed for refreshed ones, dotted for demand caches."""
+    """Lines of `data`: solid for static rules, dashed for refreshed ones, dotted for demand caches."""
     from plotly.subplots import make_subplots
 
     panels = data.panels

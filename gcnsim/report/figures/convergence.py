@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Learning(NamedTuple):
-    """A training: iterations done and the accuracy then, a share; seconds of an iteration and their interval."""
+    """A training: iterations and accuracies (shares); seconds of an iteration with their interval."""
 
     name: str
     points: tuple[tuple[int, float], ...]
@@ -38,7 +38,7 @@ class LearningLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """Lines, at most `MOST_LINES`, and the accuracy to be reached, None of no target."""
+    """Lines, at most `MOST_LINES`, and the target accuracy or None."""
 
     lines: tuple[LearningLine, ...]
     left_out: tuple[str, ...]
@@ -48,7 +48,7 @@ class Convergence:
 
 
 def convergence_data(runs: Sequence[Learning], target: float | None = None) -> Convergence:
-    """The lines of `runs` in their order."""
+    """The lines of `runs` in order."""
     lines = []
     for run in runs[:MOST_LINES]:
         done = tuple(count for count, _ in run.points)

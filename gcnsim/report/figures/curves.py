@@ -1,5 +1,7 @@
-"""Iteration time against one axis (bandwidth, GPUs, tau, epsilon, cache, ...): lines with their intervals as bands, and
-measured runs as points."""
+"""Iteration time against one axis (bandwidth, GPUs, tau, epsilon, cache, ...): lines with intervals as bands.
+
+Measured runs are points.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Line = tuple[str, str, str]
-"""Colour, dashes and marker."""
+"""Colour, dashes and marker of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveAxis:
-    """What iteration times are drawn against. field: of a row; size: of its unit; log: whether steps are factors."""
+    """An axis for iteration times. field: the row's field; size: its unit; log: whether steps are factors."""
 
     field: str
     title: str
@@ -33,7 +35,7 @@ class CurveAxis:
     suffix: str
 
     def text(self, value: float) -> str:
-        """A value for people: `15 Gbps`, `tau 2`."""
+        """Format a value: `15 Gbps`, `tau 2`."""
         shown = f"{value / self.size:.6g}"
         return f"{shown}{self.suffix}" if self.suffix else f"{self.field} {shown}"
 
@@ -60,12 +62,14 @@ _WORDS: Final = {
     "cache_fraction": "cache {}",
     "setting": "{}",
 }
-"""What distinguishes rows, and how a line is named by it."""
+"""Fields that distinguish rows, with the words for a line's name."""
 
 
 class Series(NamedTuple):
-    """One setting's iteration time and interval (seconds, None of a time without one) at each value of the axis,
-    ascending."""
+    """One setting's iteration time and interval at each value of the axis, ascending.
+
+    Seconds; None for a time without an interval.
+    """
 
     name: str
     values: tuple[float, ...]
@@ -76,7 +80,10 @@ class Series(NamedTuple):
 
 
 class MeasuredPoint(NamedTuple):
-    """A measured run: its value of the axis, and seconds per iteration; low, high: between repeats, None of one."""
+    """A measured run: its value of the axis, and seconds per iteration.
+
+    low, high: the range of repeats, None for one.
+    """
 
     name: str
     value: float
@@ -96,7 +103,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CurveData:
-    """What the figure shows. series: at most `MOST_LINES`; left_out: names of the others. unit_s: seconds of `unit`."""
+    """The figure's data. series: at most `MOST_LINES`; left_out: names of the others. unit_s: seconds of `unit`."""
 
     axis: CurveAxis
     series: tuple[Series, ...]
@@ -111,8 +118,9 @@ class CurveData:
 
 
 def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[MeasuredPoint] = ()) -> Curve:
-    """The lines that `rows` make against `axis`: a line for each setting that is one but for the axis, the fastest
-    first. Of equal values the last row counts.
+    """The lines of `rows` against `axis`: one line per setting apart from the axis, fastest first.
+
+    Of rows with equal values, the last one counts.
     """
     field = AXES[axis].field
     apart = [key for key in _WORDS if key != field and varies(rows, key)]
@@ -145,7 +153,7 @@ def _name(row: Row, apart: Sequence[str]) -> str:
 
 
 def curve_data(curve: Curve) -> CurveData:
-    """What is drawn of `curve`: the recommended line and, of the others, those that come first."""
+    """The drawn part of `curve`: the recommended line and the first of the others."""
     spare = MOST_LINES - sum(series.recommended for series in curve.series)
     others = [series for series in curve.series if not series.recommended]
     shown = tuple(series for series in curve.series if series.recommended or series in others[:spare])
@@ -170,37 +178,36 @@ def curve_data(curve: Curve) -> CurveData:
 
 
 def _marks(values: Sequence[float], size: float) -> Ticks:
-    """A mark at each value, every other one and so on where they are many."""
-    found = sorted(set(values))
-    found = found[:: -(-len(found) // 12)]
-    return Ticks(tuple(found), tuple(f"{value / size:.6g}" for value in found))
+    """A tick at each value, or at every second one and so on if there are many."""
+    kept = sorted(set(values))
+    kept = kept[:: -(-len(kept) // 12)]
+    return Ticks(tuple(kept), tuple(f"{value / size:.6g}" for value in kept))
 
 
 def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
-    """What `curve_figure` draws, as plain data: quick, as `breakdown_drawing` is."""
+    """The content of `curve_figure` as plain data, for speed (see `breakdown_drawing`)."""
     traces = [trace for series, style in styled(data.series, theme) for trace in _line(data, series, style)]
     if data.measured:
         traces.append(_points(data, theme))
     scale = ", log scale" if data.log_time else ""
-    found = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
+    drawing = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
     if data.requested:
-        found["shapes"] = [_upright(value, theme) for value in data.requested]
-        found["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
-    found["xaxis"] |= {
+        drawing["shapes"] = [_upright(value, theme) for value in data.requested]
+        drawing["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
+    drawing["xaxis"] |= {
         "type": "log" if data.axis.log else "linear",
         "tickvals": data.x_ticks.at,
         "ticktext": data.x_ticks.text,
     }
-    found["yaxis"] |= {"rangemode": "tozero"}
+    drawing["yaxis"] |= {"rangemode": "tozero"}
     if data.log_time:
         at = [value / data.unit_s for value in data.y_ticks.at]
-        found["yaxis"] |= {"type": "log", "tickvals": at, "ticktext": data.y_ticks.text}
-    return {"data": traces, "layout": found}
+        drawing["yaxis"] |= {"type": "log", "tickvals": at, "ticktext": data.y_ticks.text}
+    return {"data": traces, "layout": drawing}
 
 
 def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
-    """Lines of `data` with their intervals as bands, measured runs as points with the spread of their repeats, and a
-    mark at each value asked for."""
+    """Lines of `data` with intervals as bands, measured runs as points with their range, requested values as marks."""
     import plotly.graph_objects as go
 
     return go.Figure(curve_drawing(data, theme))
@@ -213,13 +220,13 @@ def styled(series: Sequence[Series], theme: Theme = LIGHT) -> list[tuple[Series,
 
 
 def _upright(value: float, theme: Theme) -> dict[str, Any]:
-    """A dotted line at a value asked for."""
+    """A dotted vertical line at a requested value."""
     place = {"x0": value, "x1": value, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
     return {"type": "line", **place, "line": {"color": theme.ink, "width": 1, "dash": "dot"}}
 
 
 def _mark(axis: CurveAxis, value: float, theme: Theme) -> dict[str, Any]:
-    """The name of a value asked for, written along its line."""
+    """The name of a requested value, written along its line."""
     return {
         "x": math.log10(value) if axis.log else value,
         "y": 1,
@@ -269,12 +276,12 @@ def _line(data: CurveData, series: Series, style: Line) -> Iterator[dict[str, An
 
 
 def _ends(ends: Sequence[float | None], seconds: Sequence[float]) -> list[float]:
-    """The ends of intervals as drawn: of a time without one the time itself."""
+    """The ends of intervals as drawn; without an interval, the time itself."""
     return [mean if end is None else end for end, mean in zip(ends, seconds, strict=True)]
 
 
 def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
-    """Measured runs, hollow, with the spread of their repeats."""
+    """Measured runs as hollow points, with the range of their repeats."""
     runs = data.measured
     ends = [
         (run.seconds if run.low is None else run.low, run.seconds if run.high is None else run.high) for run in runs

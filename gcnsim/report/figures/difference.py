@@ -1,6 +1,4 @@
-"""Where the difference of two iterations went: a bar per part, to the right where B takes longer, to the left where it
-takes less.
-"""
+"""The difference between two iterations by part: a bar to the right if B takes longer, to the left if it takes less."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 LEAST: Final = 1e-3
-"""The share of the longer iteration from which a part's difference is drawn."""
+"""The least share of the longer iteration for which a part's difference is drawn."""
 
 
 class PartChange(NamedTuple):
-    """A part, a key of `PARTS` of a breakdown: its name, and seconds of A, of B, and of B less A."""
+    """A part (a key of `PARTS` of a breakdown): its name, seconds in A and in B, and their difference B - A."""
 
     part: str
     name: str
@@ -33,7 +31,7 @@ class PartChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DifferenceData:
-    """The parts that changed, that which changed most first; still: names of the others. whole_s: their sum."""
+    """The changed parts, largest change first; still: names of the others. whole_s: the total difference."""
 
     changes: tuple[PartChange, ...]
     still: tuple[str, ...]
@@ -62,7 +60,7 @@ def difference_data(payload: Mapping[str, Any]) -> DifferenceData:
 
 
 def difference_figure(data: DifferenceData, theme: Theme = LIGHT) -> Figure:
-    """A bar per part from zero, and one for the whole iteration below."""
+    """One bar per part from zero, and one for the whole iteration below."""
     import plotly.graph_objects as go
 
     figure = go.Figure()

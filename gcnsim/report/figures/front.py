@@ -1,4 +1,4 @@
-"""Time against cost of what a recommendation compared: its Pareto front, the choice and the runner-up."""
+"""Time against cost of the options of a recommendation: its Pareto front, the choice and the runner-up."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _option(number: int | None, point: PointReport, chosen: bool) -> Option:
 
 
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
-    """Options with their intervals, the front as steps, the choice in its own colour."""
+    """Options with their intervals, the front as steps, the choice highlighted."""
     figure = _empty(data, theme)
     steps = [option for option in data.options if option.on_front]
     figure.add_scatter(

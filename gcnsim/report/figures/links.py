@@ -1,4 +1,4 @@
-"""How busy links are in an iteration, and the bytes that each pair of workers exchanges in it."""
+"""The utilisation of links in an iteration, and the bytes that each pair of workers exchanges."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 MOST_LINKS: Final = 24
 FULL: Final = 0.95
-"""A link that is busy this share of the time sets the pace."""
+"""A link with at least this utilisation is a bottleneck."""
 
 
 class LinkBar(NamedTuple):
-    """A link: bytes per iteration, and the share of its capacity that this is."""
+    """A link: bytes per iteration, and their share of its capacity."""
 
     name: str
     nbytes: float
@@ -35,21 +35,21 @@ class LinkBar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkBars:
-    """The busiest links, the busiest first, and the number of others."""
+    """The busiest links, busiest first, and the number of others."""
 
     bars: tuple[LinkBar, ...]
     left_out: int
 
 
 def links_data(links: Mapping[str, LinkTraffic], most: int = MOST_LINKS) -> LinkBars:
-    """What `links` carry per iteration."""
+    """The load of `links` per iteration."""
     link_bars = [LinkBar(plain(name), link.bytes, link.utilization) for name, link in links.items()]
     link_bars.sort(key=lambda link_bar: -link_bar.share)
     return LinkBars(tuple(link_bars[:most]), max(0, len(link_bars) - most))
 
 
 def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
-    """A bar per link; one that sets the pace has its own colour."""
+    """One bar per link; a bottleneck has a different colour."""
     import plotly.graph_objects as go
 
     figure = go.Figure(
@@ -87,19 +87,19 @@ class TrafficMatrix:
 
 
 def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> TrafficMatrix:
-    """The mean over the iterations from `first` on: rows, gradients, ids and pieces of all-reduces."""
-    found = messages(timeline)
-    found = found[timeline.iteration[found] >= first]
-    iterations = np.unique(timeline.iteration[found]).size
+    """The mean over the iterations from `first` on: rows, gradients, ids and parts of all-reduces."""
+    sent = messages(timeline)
+    sent = sent[timeline.iteration[sent] >= first]
+    iterations = np.unique(timeline.iteration[sent]).size
     sums = np.zeros((workers, workers))
-    np.add.at(sums, (timeline.worker[found], timeline.peer[found]), timeline.nbytes[found])
+    np.add.at(sums, (timeline.worker[sent], timeline.peer[sent]), timeline.nbytes[sent])
     mean = sums / max(1, iterations)
     mean.setflags(write=False)
     return TrafficMatrix(mean)
 
 
 def pairs_figure(data: TrafficMatrix, theme: Theme = LIGHT) -> Figure:
-    """A square per pair, the darker the more bytes, with its number where there is room."""
+    """One square per pair, darker for more bytes, with the number if there is space."""
     import plotly.graph_objects as go
 
     size = len(data.nbytes)

@@ -1,4 +1,4 @@
-"""What each worker's GPU holds, by component, against what the device has."""
+"""The GPU memory of each worker by component, and the memory of its device."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ COMPONENTS: Final = {
     "workspace": ("workspace", "sampling", "/"),
     "reserved": ("reserved for the system", "idle", ""),
 }
-"""Of each component its name, its colour in a theme and its hatching."""
+"""The name, theme colour and hatching of each component."""
 
 MOST_WORKERS: Final = 16
 
 
 class Held(NamedTuple):
-    """What one worker's GPU holds, bytes by component, and what its device has; None where that is not known."""
+    """One worker's GPU memory in bytes by component, and the memory of its device; None if unknown."""
 
     worker: int
     nbytes: dict[str, float]
@@ -39,13 +39,13 @@ class Held(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum of all components."""
         return sum(self.nbytes.values())
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBars:
-    """Workers in their order, those nearest their limits where they are many; unit_size: bytes of `unit`."""
+    """Workers in order; with many workers, those nearest their limits. unit_size: bytes of `unit`."""
 
     workers: tuple[Held, ...]
     tightest: int
@@ -55,7 +55,7 @@ class MemoryBars:
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
-        """Of each component that anyone has: its name, its colour in a theme, whether it is hatched."""
+        """The name, theme colour and hatching of each component in use."""
         seen = [key for key in COMPONENTS if any(worker.nbytes.get(key) for worker in self.workers)]
         return [(COMPONENTS[key][0], COMPONENTS[key][1], bool(COMPONENTS[key][2])) for key in seen]
 
@@ -79,7 +79,7 @@ def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
 
 
 def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
-    """Stacked bars, and a mark where the device ends."""
+    """Stacked bars, and a mark at the memory of the device."""
     import plotly.graph_objects as go
 
     figure = go.Figure()

@@ -1,7 +1,7 @@
-"""Points of a sweep as parallel coordinates: a row per axis, a line per point through its values.
+"""Points of a sweep as parallel coordinates: one row per axis, one line per point through its values.
 
-Axes lie across, one beneath the other, so that a phone shows as many as a wide screen. Values are placed by size,
-on a logarithmic row where they span a factor of six or more; names stand at even distances.
+Axes are horizontal, one below the other, so that a phone shows as many as a wide screen. Numbers are placed by size, on
+a logarithmic row if they span a factor of six or more. Names are placed at equal distances.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_DRAWN: Final = 400
-"""Lines that are drawn: more are one colour."""
+"""The most lines drawn; more merge into one colour."""
 
 MOST_TICKS: Final = 8
-"""Values that a row writes beneath itself."""
+"""The most tick labels of a row."""
 
 LETTERS: Final = 44
-"""Letters that a row has room for on a phone."""
+"""The letters that fit on a row on a phone."""
 
 FASTEST: Final = 0.1
 """The share of highlighted points, in addition to the first."""
 
 EMPTY: Final = "none"
-"""What a point without a value of an axis has there."""
+"""The text for a point without a value on an axis."""
 
 Number = Callable[[Any], float]
-"""What an axis's value is worth, raising ValueError or UnitError where it is a name."""
+"""A function that parses an axis's value to a number; raises ValueError or UnitError for a name."""
 
 
 def number_of(path: str) -> Number:
-    """What values of the field at `path` are worth: quantities in their base unit, shares for `10%`."""
+    """A parser for values of the field at `path`: quantities in their base unit, shares for `10%`."""
     rule, _ = rule_at(path)
     if isinstance(rule, QuantityRange):
         return rule.quantity.parse
@@ -58,7 +58,7 @@ def _name(value: Any) -> float:
 
 
 class Tick(NamedTuple):
-    """A mark of a row: its place in [0, 1] and what it says."""
+    """A tick of a row: its place in [0, 1] and its text."""
 
     place: float
     text: str
@@ -72,7 +72,7 @@ class ParallelAxis(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A point: its number, its place on each row, its values in words, and whether it is among those that stand out."""
+    """A point: its number, its place on each row, its values in words, and whether it is highlighted."""
 
     point: int
     places: tuple[float, ...]
@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Rows from top to bottom and lines, the first of `by` first. left_out: points that are not drawn."""
+    """Rows from top to bottom, and lines, the best by `by` first. left_out: points that are not drawn."""
 
     rows: tuple[ParallelAxis, ...]
     lines: tuple[Line, ...]
@@ -90,7 +90,7 @@ class Parallel:
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
-        """Names of the kinds of lines, their colours in a theme, and that they are not hatched."""
+        """Names of the kinds of lines and their theme colours; none is hatched."""
         entries = [
             ("the first", "recommended", False),
             ("the first tenth", "compute", False),
@@ -101,9 +101,9 @@ class Parallel:
 
 
 def parallel_data(records: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> Parallel:
-    """Points, the first first, over `axes` (paths of fields) and the column `by`, which all of them have.
+    """Points in order over `axes` (paths of fields) and the column `by`, which all of them have.
 
-    Axes in which the points do not differ have no row. Of many points the first and evenly spread others are drawn.
+    Axes with equal values for all points have no row. Of many points, the first and a regular sample are drawn.
     """
     shown = _spread(len(records))
     varied = [path for path in axes if len({str(record[path]) for record in records}) > 1]
@@ -134,7 +134,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[ParallelAxis, list[float], list[str]]:
-    """The row of an axis, where each value lies on it, and each in words."""
+    """The row of an axis, with the place and the text of each value."""
     held = [value for value in values if value is not None]
     try:
         worth = {value: number(value) for value in dict.fromkeys(held)}
@@ -146,7 +146,7 @@ def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[
     log = low > 0 and high >= LOG_FROM * low
     scale = math.log if log else float
     ends = scale(low), (scale(high) - scale(low)) or 1.0
-    room = 1.0 if len(held) == len(values) else 0.86  # those without a value lie to the right of all others
+    room = 1.0 if len(held) == len(values) else 0.86  # points without a value are to the right of all others
     place = {value: room * (scale(amount) - ends[0]) / ends[1] for value, amount in worth.items()}
     if by is None:
         known = sorted(worth, key=worth.__getitem__)
@@ -165,7 +165,7 @@ def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[
 
 
 def _named(name: str, values: list[Any]) -> tuple[ParallelAxis, list[float], list[str]]:
-    """A row of names at even distances, in the order in which they come."""
+    """A row of names at equal distances, in order of appearance."""
     words = [EMPTY if value is None else _text(value) for value in values]
     names = sorted(dict.fromkeys(words))
     place = {word: (turn / (len(names) - 1) if len(names) > 1 else 0.5) for turn, word in enumerate(names)}
@@ -181,7 +181,7 @@ def _text(value: Any) -> str:
 
 
 def _unit_of(by: str, high: float) -> Unit:
-    """The unit of a column of the answers, by the end of its name."""
+    """The unit of an answer column, from the end of its name."""
     if by.endswith(("_s", "_s_low", "_s_high")):
         return time_unit(high)
     return byte_unit(high) if by.endswith("_bytes") else Unit("", 1.0)
@@ -193,25 +193,25 @@ def _marks(low: float, high: float, unit: float, *, log: bool) -> list[float]:
 
 
 def _apart(ticks: Sequence[Tick]) -> list[Tick]:
-    """Marks of which the texts have room: both ends, and between them those far enough behind the one before."""
+    """Ticks whose texts do not overlap: both ends, and between them those far enough from the previous one."""
     if len(ticks) < 3:
         return list(ticks)
-    found = [ticks[0]]
+    kept = [ticks[0]]
     for tick in ticks[1:-1]:
-        room = _room(found[-1], tick)
-        if tick.place - found[-1].place >= room and ticks[-1].place - tick.place >= _room(tick, ticks[-1]):
-            found.append(tick)
-    return [*found, ticks[-1]]
+        room = _room(kept[-1], tick)
+        if tick.place - kept[-1].place >= room and ticks[-1].place - tick.place >= _room(tick, ticks[-1]):
+            kept.append(tick)
+    return [*kept, ticks[-1]]
 
 
 def _room(one: Tick, other: Tick) -> float:
-    """The share of a row between two marks that their texts take on a phone; those at the ends lie inside the row."""
+    """The share of a row that the texts of two ticks need on a phone; texts at the ends are inside the row."""
     taken = len(one.text) / (1 if one.place <= 0 else 2) + len(other.text) / (1 if other.place >= 1 else 2)
     return max(1 / MOST_TICKS, (taken + 1) / LETTERS)
 
 
 def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
-    """The rows with their marks, others faint, those that stand out above them, the first on top."""
+    """The rows with their ticks; other points are faint, highlighted ones on top, the best last."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -239,12 +239,12 @@ def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def _lines(found: Sequence[Line], name: str, color: str, width: float) -> dict[str, Any]:
+def _lines(lines: Sequence[Line], name: str, color: str, width: float) -> dict[str, Any]:
     """Lines as one trace, with gaps between them."""
     x: list[float | None] = []
     y: list[int | None] = []
     hover: list[str] = []
-    for line in found:
+    for line in lines:
         words = f"point {line.point}<br>" + "<br>".join(map(escaped, line.hover_text))
         x += [*(round(place, 5) for place in line.places), None]
         y += [*range(len(line.places)), None]

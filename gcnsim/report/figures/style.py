@@ -1,4 +1,4 @@
-"""What all figures share: fonts, axes, units of an axis, marks of a logarithmic one."""
+"""The common style of figures: fonts, axes, units of an axis, ticks of a logarithmic one."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gcnsim.report.palette import Theme
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 MOST_LINES: Final = 6
-"""Lines of one panel: more would be unreadable."""
+"""The most lines of one panel; more are unreadable."""
 
 LOG_FROM: Final = 6.0
-"""An axis becomes logarithmic once its largest value is this many times its smallest."""
+"""An axis is logarithmic if its largest value is this many times its smallest."""
 
 
 class Unit(NamedTuple):
-    """The unit of an axis, and how many seconds or bytes it is."""
+    """The unit of an axis, and its size in seconds or bytes."""
 
     name: str
     size: float
 
 
 class Ticks(NamedTuple):
-    """Where an axis has its marks, and what they say."""
+    """The positions and texts of the ticks of an axis."""
 
     at: tuple[float, ...]
     text: tuple[str, ...]
@@ -52,7 +52,7 @@ def _unit(most: float, units: Sequence[tuple[str, float]]) -> Unit:
 
 
 def log_ticks(low: float, high: float, unit: float = 1.0) -> Ticks:
-    """Marks at 1, 2 and 5 times the powers of ten of `unit` that cover [low, high], at most one beyond each end.
+    """Ticks at 1, 2 and 5 times the powers of ten of `unit` that cover [low, high], at most one beyond each end.
 
     >>> log_ticks(0.9, 30.0)
     Ticks(at=(1.0, 2.0, 5.0, 10.0, 20.0), text=('1', '2', '5', '10', '20'))
@@ -64,7 +64,7 @@ def log_ticks(low: float, high: float, unit: float = 1.0) -> Ticks:
 
 
 def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dict[str, Any]:
-    """The layout of a figure without a legend of its own: pages write legends as text, which wraps on a phone."""
+    """The layout of a figure without a legend: pages write legends as text, which wraps on a phone."""
     axis = {
         "gridcolor": theme.grid,
         "zeroline": False,
@@ -91,11 +91,11 @@ def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dic
 
 
 PLAIN: Final[Any] = {"template": {}}
-"""In place of the name of the template "none" where a figure stays plain data: only Plotly's Python knows names."""
+"""Replaces the name of the template "none" if a figure stays plain data: only Plotly's Python knows template names."""
 
 
 def legend(theme: Theme) -> dict[str, Any]:
-    """The layout of a legend below the plot, for figures that stand alone."""
+    """The layout of a legend below the plot, for standalone figures."""
     return {
         "showlegend": True,
         "legend": {
@@ -110,10 +110,10 @@ def legend(theme: Theme) -> dict[str, Any]:
 
 
 def cut(text: str, most: int) -> str:
-    """`text` of at most `most` characters, with an ellipsis where it is cut; pointing at its mark shows all of it."""
+    """`text` with at most `most` characters, shortened by an ellipsis; the hover text has all of it."""
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def escaped(text: str) -> str:
-    """`text` where Plotly would read tags in it."""
+    """`text` with Plotly's tags escaped."""
     return html.escape(text)

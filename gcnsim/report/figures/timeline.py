@@ -1,7 +1,7 @@
 """Figure of one steady iteration: a row per worker and kind of work and per link, and the cause of each op's wait.
 
-Rows have the names of the tracks that `gcnsim.timeline.run_perfetto` writes. The data of the figure and of its trace
-file come from a recorded or a simulated run.
+Rows have the track names of `gcnsim.timeline.run_perfetto`. The data of the figure and of its trace file come from a
+recorded or a simulated run.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
-    """When the last worker's own thread ended each iteration, and which is the first that was measured.
+    """The end of each iteration on the last worker's main thread, and the first measured iteration.
 
-    Raises FileError where an iteration has no span of such a thread.
+    Raises FileError if an iteration has no span of such a thread.
     """
     main = np.isin(spans.stream, [index for index, name in enumerate(spans.streams) if name in MAIN])
     iterations = spans.iteration[main]
@@ -48,21 +48,21 @@ def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
 
 
 def timeline_of_run(run: RecordedRun) -> TimelineData:
-    """One steady iteration of a recorded run, the slowest worker among those shown. Raises FileError."""
+    """One steady iteration of a recorded run, with the slowest worker among those shown. Raises FileError."""
     spans = run.timeline()
     facts = facts_of_run(run, spans)
     return timeline_data(spans, facts.ends, facts.measured, first=[run.slowest])
 
 
 def in_one_unit(one: TimelineData, other: TimelineData) -> tuple[TimelineData, TimelineData]:
-    """Both with the unit of the longer, so that their axes can be compared."""
+    """Both timelines with the unit of the longer one, so that their axes are comparable."""
     unit = time_unit(max(one.length_s, other.length_s))
     first, second = (replace(timeline_data, unit=unit.name, unit_s=unit.size) for timeline_data in (one, other))
     return first, second
 
 
 def timeline_of_result(result: Result) -> TimelineData:
-    """One steady iteration of a simulated run; where workers are many, the slowest and the first of the others."""
+    """One steady iteration of a simulated run; with many workers, the slowest and the first of the others."""
     from gcnsim.engine import link_rates, timeline
 
     run, spans = result.run, timeline(result.run)
@@ -85,7 +85,7 @@ def pairs_of_result(result: Result) -> TrafficMatrix:
 
 
 class Causes:
-    """What each span of a simulated run waited for: of what had to end before it, that which ended last."""
+    """The cause of each span's wait in a simulated run: the dependency that ended last."""
 
     def __init__(self, run: Run, spans: Timeline) -> None:
         self._run, self._spans = run, spans
@@ -94,7 +94,9 @@ class Causes:
             self._ops.setdefault((op.stream, op.kind, op.layer, op.direction, op.peer), []).append(op.index)
 
     def __call__(self, span: int) -> str:
-        """In words: `waited 1.20 ms for wire of worker 2, layer 1, of the iteration before`; empty of no wait."""
+        """The cause in words: `waited 1.20 ms for wire of worker 2, layer 1, of the iteration before`; empty without a
+        wait.
+        """
         from gcnsim.timeline import KINDS, Direction
 
         timeline, run = self._spans, self._run
@@ -138,7 +140,7 @@ PS_PER_S: Final = 1e12
 MOST_WORKERS: Final = 6
 MOST_LINKS: Final = 24
 BINS: Final = 160
-"""Equal pieces of the iteration for which a link's rate is shown."""
+"""The number of equal intervals of an iteration for which a link's rate is shown."""
 
 COLORS: Final = {
     Phase.COMPUTE: "compute",
@@ -148,14 +150,14 @@ COLORS: Final = {
     Phase.OPTIMIZER: "optimizer",
     Phase.WAIT: "idle",
 }
-"""The colour of each kind of work in a theme."""
+"""The theme colour of each kind of work."""
 
 Waited = Callable[[int], str]
-"""What a span waited for, by its place in the timeline; empty where that is not known."""
+"""The cause of a span's wait, by its index in the timeline; empty if unknown."""
 
 
 class TimelineBlock(NamedTuple):
-    """A span, or several at once, on a row: seconds from the start of the iteration, and what it is in words."""
+    """One or several spans on a row: seconds from the start of the iteration, and a description."""
 
     row: int
     phase: Phase
@@ -166,8 +168,8 @@ class TimelineBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimelineData:
-    """Rows by name, those of workers, then links. rates: per link its share of capacity (bytes/s where that is not
-    known) in each of `BINS` pieces.
+    """Rows by name: workers, then links. rates: per link its share of capacity (bytes/s if that is unknown) in each of
+    `BINS` intervals.
     """
 
     iteration: Iteration
@@ -183,15 +185,15 @@ class TimelineData:
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
-        """Of each kind of work its name, its colour in a theme, and that it is not hatched."""
+        """The name and theme colour of each kind of work; none is hatched."""
         seen = {block.phase for block in self.blocks}
         return [(str(phase), color, False) for phase, color in COLORS.items() if phase in seen]
 
 
 def steady_iteration(ends: IntArray, measured: Iteration) -> Iteration:
-    """Of the iterations from `measured` on, that whose length is nearest to their mean, the last of equals.
+    """Of the iterations from `measured` on, the one nearest to their mean length, the last of equals.
 
-    ends: int64[T] picoseconds, when the last worker ended each.
+    ends: int64[T] picoseconds, the end of each iteration on the last worker.
     """
     lengths = np.diff(ends, prepend=0)
     first = min(max(measured, 0), len(ends) - 1)
@@ -209,8 +211,10 @@ def timeline_data(
     waited: Waited = lambda _: "",
     first: Sequence[int] = (),
 ) -> TimelineData:
-    """One steady iteration of a run, simulated or recorded. ends, measured: as for `steady_iteration`; rates, capacity:
-    of links, bytes per second; first: workers that are shown before others where there are many.
+    """One steady iteration of a run, simulated or recorded.
+
+    ends, measured: as in `steady_iteration`. rates, capacity: of links, bytes per second. first: workers that are shown
+    before others if there are many.
     """
     chosen = steady_iteration(ends, measured)
     start, end = int(ends[chosen - 1]) if chosen else 0, int(ends[chosen])
@@ -252,7 +256,7 @@ def timeline_data(
 
 
 def _words(timeline: Timeline, spans: Sequence[int], received: bool, waited: Waited) -> str:
-    """What spans under way at once are, a line each, up to three."""
+    """Descriptions of up to three concurrent spans, one line each."""
     lines = []
     for span in spans[:3]:
         kind = str(KINDS[int(timeline.kind[span])])
@@ -275,24 +279,25 @@ def _words(timeline: Timeline, spans: Sequence[int], received: bool, waited: Wai
 def _binned(
     rates: Mapping[str, tuple[IntArray, FloatArray]], capacity: Mapping[str, float] | None, start: int, end: int
 ) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
-    """Mean rates in equal pieces of [start, end), of the busiest links, in their order."""
+    """Mean rates of the busiest links in equal intervals of [start, end), in order."""
     edges = np.linspace(start, end, BINS + 1)
-    found: dict[str, FloatArray] = {}
+    rates_by_link: dict[str, FloatArray] = {}
     for name, (instants, values) in rates.items():
         lengths = np.diff(instants, append=instants[-1:])
         carried = np.concatenate(([0.0], np.cumsum(lengths * values)))[:-1]
         at = np.clip(np.searchsorted(instants, edges, side="right") - 1, 0, None)
         until = carried[at] + values[at] * np.maximum(edges - instants[at], 0.0)
         mean = np.diff(until) / (edges[1] - edges[0])
-        found[name] = mean if capacity is None else mean / capacity[name]
-    busiest = sorted(found, key=lambda name: -float(found[name].mean()))[:MOST_LINKS]
-    names = tuple(name for name in found if name in busiest)
-    return tuple(map(plain, names)), tuple(tuple(found[name].tolist()) for name in names)
+        rates_by_link[name] = mean if capacity is None else mean / capacity[name]
+    busiest = sorted(rates_by_link, key=lambda name: -float(rates_by_link[name].mean()))[:MOST_LINKS]
+    names = tuple(name for name in rates_by_link if name in busiest)
+    return tuple(map(plain, names)), tuple(tuple(rates_by_link[name].tolist()) for name in names)
 
 
 def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | None = None) -> Figure:
-    """Blocks by row, coloured by kind, above a row per link, the darker the busier; both on one axis of time, which
-    ends at `until_s` or with the iteration.
+    """Blocks by row, coloured by kind, above a row per link, darker if busier.
+
+    Both share a time axis that ends at `until_s` or with the iteration.
     """
     from plotly.subplots import make_subplots
 
@@ -302,9 +307,9 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
         rows=len(heights), shared_xaxes=True, row_heights=heights, vertical_spacing=14 / (tall + links + 90)
     )
     for phase, color in COLORS.items():
-        found = [block for block in data.blocks if block.phase is phase]
-        if found:
-            figure.add_trace(_blocks(data, phase, found, theme.color(color)), row=1, col=1)
+        blocks = [block for block in data.blocks if block.phase is phase]
+        if blocks:
+            figure.add_trace(_blocks(data, phase, blocks, theme.color(color)), row=1, col=1)
     if data.links:
         figure.add_trace(_rates(data, theme), row=2, col=1)
     shape = layout(theme, "", height=tall + links + 90)
@@ -323,24 +328,24 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
 
 
 def _short(name: str) -> str:
-    """A row's name where there is little room: `0 compute`."""
+    """A short row name: `0 compute`."""
     return escaped(name.removeprefix("worker ").replace(":", "", 1))
 
 
-def _blocks(data: TimelineData, phase: Phase, found: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
+def _blocks(data: TimelineData, phase: Phase, blocks: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
         "name": str(phase),
-        "y": [block.row for block in found],
-        "base": [round(block.start_s / data.unit_s, 6) for block in found],
-        "x": [round((block.end_s - block.start_s) / data.unit_s, 6) for block in found],
-        # Without a width of its own a bar is as wide as the rows of its kind are apart.
+        "y": [block.row for block in blocks],
+        "base": [round(block.start_s / data.unit_s, 6) for block in blocks],
+        "x": [round((block.end_s - block.start_s) / data.unit_s, 6) for block in blocks],
+        # Without an explicit width, a bar is as wide as the distance between rows of its kind.
         "width": 0.82,
         "marker": {"color": color, "line": {"width": 0}},
         "customdata": [
             f"{escaped(data.rows[block.row])}<br>{escaped(block.hover_text).replace(chr(10), '<br>')}"
-            for block in found
+            for block in blocks
         ],
         "hovertemplate": "%{customdata}<br>from %{base:.4g}<extra></extra>",
     }

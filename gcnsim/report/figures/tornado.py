@@ -1,4 +1,4 @@
-"""What each assumption does to the recommended setting's time, from the low to the high end of its range."""
+"""The effect of each assumption on the recommended setting's time, from the low to the high end of its range."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 ROOMY = 90
-"""Characters of a line that has room for every column."""
+"""The characters of a line with enough space for every column."""
 
 LETTERS = 44
 """Characters above a bar of the figure."""
 
 NARROWEST = 10
-"""Characters of a bar where there is little room."""
+"""Characters of a bar in a narrow terminal."""
 
 
 class Swing(NamedTuple):
-    """One assumption: its value and range in words, and the time (seconds) at either end of it."""
+    """One assumption: its value and range in words, and the time (seconds) at both ends."""
 
     name: str
     value: str
@@ -39,26 +39,26 @@ class Swing(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """How far apart its two times are, seconds."""
+        """The difference between its two times in seconds."""
         return abs(self.high_s - self.low_s)
 
 
 class Tornado(NamedTuple):
-    """The assumptions that change the time, that which matters most first, and the time itself (seconds)."""
+    """The assumptions that change the time, largest effect first, and the time itself (seconds)."""
 
     center_s: float
     swings: tuple[Swing, ...]
     still: tuple[str, ...]
-    """Names of those that change nothing."""
+    """Names of the assumptions without effect."""
 
     def place(self, time: float) -> float:
-        """Where `time` lies between the shortest and the longest of them all, a share."""
+        """The position of `time` between the shortest and the longest of all times, a share."""
         times = [self.center_s, *(end for swing in self.swings for end in (swing.low_s, swing.high_s))]
         return (time - min(times)) / ((max(times) - min(times)) or 1.0)
 
 
 def tornado_data(answer: WhatIf) -> Tornado:
-    """The answer's assumptions by what they do to the recommended setting."""
+    """The effects of the answer's assumptions on the recommended setting."""
     center = answer.recommendation.row.iteration_s
     swings = [
         Swing(
@@ -75,15 +75,14 @@ def tornado_data(answer: WhatIf) -> Tornado:
 
 
 def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
-    """The swings that move the time; what moves it by less than 0.1 % is written by name alone."""
+    """The assumptions that change the time; those below 0.1 % are listed by name only."""
     moved = [swing for swing in swings if swing.reach >= 1e-3 * center]
     still = tuple(swing.name for swing in swings if swing not in moved)
     return Tornado(center, tuple(sorted(moved, key=lambda swing: -swing.reach)), still)
 
 
 def tornado_of_advice(advice: Advice) -> Tornado:
-    """A recommendation's knobs, each over the values that were asked for, and its assumptions, in seconds of what it
-    compares."""
+    """A recommendation's knobs over their requested values, and its assumptions, in seconds of the compared time."""
     work = advice.choice.iterations
     swings = [
         Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
@@ -99,7 +98,7 @@ def tornado_of_advice(advice: Advice) -> Tornado:
 
 
 def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Figure:
-    """A bar per swing from its low to its high time, the longest first; the line is the time of the answer."""
+    """One bar per assumption from its low to its high time, longest first; the line is the answer's time."""
     import plotly.graph_objects as go
 
     shown = tornado.swings[:most]
@@ -135,14 +134,14 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
 
 
 def _short(swing: Swing) -> str:
-    """The range in words, as long as a phone has room for beside the name; pointing at the bar says all of it."""
+    """The range in words, shortened for a phone; the hover text has all of it."""
     return cut(swing.range, max(NARROWEST, LETTERS - len(swing.name)))
 
 
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:
-    """A line per assumption that matters: its range, the time at both ends, and a bar; `|` is the answer's own time.
+    """One line per assumption with an effect: its range, both times, and a bar; `|` marks the answer's time.
 
-    Where there is room, the shares of the variance that each accounts for stand last.
+    With enough space, the last column is its share of the variance.
     """
     if not tornado.swings:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
@@ -169,7 +168,7 @@ def _lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:
-    """The reach of one assumption on the scale of all."""
+    """The range of one assumption on the common scale."""
     wide = (ends[1] - ends[0]) or 1.0
     place = {
         time: min(room - 1, round((time - ends[0]) / wide * (room - 1))) for time in (swing.low_s, swing.high_s, center)

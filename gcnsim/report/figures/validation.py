@@ -1,7 +1,6 @@
 """Figures of a validation: predicted against measured iterations, and the errors by configuration.
 
-The first shows intervals and the spread of repeats of recorded runs. The second shows the error of each run, and their
-mean.
+The first shows intervals and the spread of repeated runs. The second shows the error of each run and the mean.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SPAN: Final = 5.0
 
 
 class ValidatedRun(NamedTuple):
-    """A run, seconds. low_s, high_s: of the prediction; least_s, most_s: of the repeats of its configuration."""
+    """A run in seconds. low_s, high_s: the predicted interval; least_s, most_s: the range of repeats."""
 
     setting: str
     configuration: str
@@ -40,7 +39,7 @@ class ValidatedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The runs, the ends of the diagonal (seconds), the unit of both axes and their marks."""
+    """The runs, the ends of the diagonal (seconds), the unit of both axes and their ticks."""
 
     runs: tuple[ValidatedRun, ...]
     ends: tuple[float, float]
@@ -82,7 +81,7 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 
 
 def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
-    """A point per run on logarithmic axes; one on the dotted line is predicted exactly."""
+    """One point per run on logarithmic axes; points on the dotted line are predicted exactly."""
     import plotly.graph_objects as go
 
     ends = [end / data.unit_s for end in data.ends]
@@ -157,11 +156,11 @@ def _hover(run: ValidatedRun) -> str:
 
 LETTERS: Final = 44
 MOST_SHOWN: Final = 24
-"""Configurations that are drawn, the worst first."""
+"""The most configurations drawn, worst first."""
 
 
 class Setting(NamedTuple):
-    """The runs of one configuration of one setting. errors: (predicted - measured) / measured of each."""
+    """The runs of one configuration. errors: (predicted - measured) / measured of each run."""
 
     setting: str
     configuration: str
@@ -176,7 +175,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Configurations, that with the largest mean error first. left_out: how many have smaller ones than those."""
+    """Configurations by falling mean error. left_out: the number of others."""
 
     judged: tuple[Setting, ...]
     left_out: int
@@ -201,7 +200,7 @@ def errors_data(payload: Mapping[str, Any]) -> Errors:
 
 
 def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
-    """A row per configuration: a bar to the mean error, a mark for each run, another where its interval misses."""
+    """One row per configuration: a bar to the mean error, a mark per run, another one if its interval misses."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -242,5 +241,5 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
 
 
 def _named(setting: Setting) -> str:
-    """A configuration with its graph, as long as a phone has room for."""
+    """A configuration with its graph, shortened for a phone."""
     return escaped(cut(f"{setting.setting.partition(',')[0]}: {setting.configuration}", LETTERS))

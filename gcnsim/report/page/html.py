@@ -1,6 +1,6 @@
-"""The answer as one offline page: the verdict, figures, table, provenance and how to read them.
+"""The answer as one offline page: the summary, figures, table, provenance and how to read them.
 
-A page is as wide as its window: on a phone a row of a table is a block. The data of the heat map are plain: how busy
+A page is as wide as its window; on a phone, a table row is a block. The data of the heat map are plain: how busy
 workers and links are under the recommended setting.
 """
 
@@ -28,7 +28,7 @@ _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fr
 def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
     """Write the page of `answer` and `curve` to `path`.
 
-    Raises FileError when the file cannot be written.
+    Raises FileError if the file cannot be written.
     """
     rows = answer.fastest_first
     columns = columns_of(rows)
@@ -77,7 +77,7 @@ def _settings(columns: Sequence[Column], rows: Sequence[Row], caption: str) -> S
 
 
 def _sources(answer: WhatIf) -> dict[str, Any]:
-    """Where the numbers come from."""
+    """The provenance of the numbers."""
     heads = ("assumption", "value", "range", "in the interval", "basis")
     assumed = [
         (item.name, item.value, item.range, "yes" if item.covered else "no", item.basis)
@@ -93,7 +93,7 @@ def _sources(answer: WhatIf) -> dict[str, Any]:
 
 
 def one_cell(text: str) -> str:
-    """A cell without the blanks that align it in a terminal."""
+    """A cell without the spaces that align it in a terminal."""
     return " ".join(text.replace("| ", "|").split())
 
 
@@ -103,7 +103,7 @@ def one_line(head: str) -> str:
 
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
-"""Shares of a worker, and their headings."""
+"""The stages of a worker's time, with headings."""
 
 IDLE = STAGES["waiting"]
 """The heading of a worker's idle share, which has no colour in the heat map."""
@@ -113,7 +113,10 @@ _OF_RACKS = {"up": "out", "down": "in"}
 
 
 class HeatRow(NamedTuple):
-    """One worker, server or link: its shares in [0, 1], None where it has none. marked: it sets the pace."""
+    """One worker, server or link: its shares in [0, 1], None where it has none.
+
+    marked: whether it is the bottleneck.
+    """
 
     name: str
     shares: tuple[float | None, ...]
@@ -126,7 +129,7 @@ class HeatRow(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """A table of shares: what a row is, the headings of its shares, and the rows."""
+    """A table of shares: the kind of its rows, the headings of its shares, and the rows."""
 
     of: str
     heads: tuple[str, ...]
@@ -134,13 +137,13 @@ class Heat(NamedTuple):
 
     @property
     def busiest(self) -> list[HeatRow]:
-        """The rows that are shown at once, in their order: those that set the pace, then the busiest."""
-        found = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
-        return [row for row in self.rows if row in found]
+        """The rows that are shown at first, in order: bottlenecks, then the busiest."""
+        shown = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
+        return [row for row in self.rows if row in shown]
 
 
 def heats_of(answer: WhatIf) -> list[Heat]:
-    """Workers with their own links, servers with theirs, and links between servers; those that there are."""
+    """The existing tables of workers with their links, servers with theirs, and links between servers."""
     utilization = answer.utilization
     if utilization is None:
         return []
@@ -160,14 +163,14 @@ def heats_of(answer: WhatIf) -> list[Heat]:
 
 
 def _straggler(answer: WhatIf) -> int | None:
-    """The worker that the others wait for, or whose link or stage sets the pace."""
+    """The worker that the others wait for, or the one with the bottleneck."""
     return answer.recommendation.row.limited_by_worker if answer.straggler is None else answer.straggler.worker
 
 
 def _sorted(
     links: Sequence[LinkUse],
 ) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]], dict[str, float]]:
-    """Links by worker, by server, and the others in words, each with its heading and share."""
+    """Links of workers, links of servers, and other links (named in words), each with its heading and share."""
     workers: dict[int, dict[str, float]] = {}
     servers: dict[int, dict[str, float]] = {}
     others: dict[str, float] = {}

@@ -1,6 +1,6 @@
-"""Pages of several figures: a simulated scenario, a comparison, a recommendation. Each leads with its answer.
+"""Pages of several figures: a simulated scenario, a comparison, a recommendation. Each starts with its answer.
 
-Timelines of one steady iteration form a page too, with a table of when each row does what.
+Timelines of one steady iteration also form a page, with a table of the spans of each row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Legend = Sequence[tuple[str, str, bool]]
 
 
 class Section(NamedTuple):
-    """A part of a page. legend: names, colours of a theme, whether hatched."""
+    """A section of a page. legend: names, colours of a theme, whether hatched."""
 
     title: str
     drawn: Figure | None
@@ -101,19 +101,19 @@ def _timeline(result: Result) -> Section:
 
 
 def _carried(report: SimulationReport, result: Result) -> list[Section]:
-    found = []
+    carried = []
     if report.links:
         data = links_data(report.links)
         left = f" {data.left_out} less busy ones are left out." if data.left_out else ""
         caption = f"The share of an iteration in which each link is busy, and its bytes.{left}"
         rows = [(bar.name, format_bytes(bar.nbytes), format_fraction(bar.share)) for bar in data.bars]
         sheet = Sheet("Links per iteration", [("link", "k"), ("bytes", "n"), ("busy", "n")], rows)
-        found.append(Section("Links", links_figure(data), caption, (), sheet))
+        carried.append(Section("Links", links_figure(data), caption, (), sheet))
     pairs = pairs_of_result(result)
     if pairs.nbytes.any():
         caption = "Bytes that each worker sends to each other worker in an iteration."
-        found.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
-    return found
+        carried.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
+    return carried
 
 
 def _memory(report: SimulationReport) -> list[Section]:
@@ -219,14 +219,14 @@ CSV_HEAD = ("timeline", "iteration", "row", "kind", "start_s", "end_s", "what")
 
 
 class DrawnTimeline(NamedTuple):
-    """A timeline and what it is called: `measured`, `predicted`."""
+    """A timeline and its label: `measured` or `predicted`."""
 
     name: str
     data: TimelineData
 
 
 def caption_of(data: TimelineData) -> str:
-    """What a timeline shows, in words."""
+    """A description of what a timeline shows."""
     left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
     links = " then a row per link, the stronger its colour the busier;" if data.links else ""
     return (
@@ -236,7 +236,7 @@ def caption_of(data: TimelineData) -> str:
 
 
 def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTimeline]) -> None:
-    """Write timelines as one offline page, their axes of time alike. Raises FileError."""
+    """Write timelines as one offline page with equal time axes. Raises FileError."""
     until = max(timeline.data.length_s for timeline in timelines)
     parts = [
         Section(
@@ -261,7 +261,7 @@ def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTim
 
 
 def write_timelines_csv(path: str | Path, timelines: Sequence[DrawnTimeline]) -> None:
-    """Write a line for each block of timelines: seconds from the start of the iteration. Raises FileError."""
+    """Write one line per block of the timelines: seconds from the start of the iteration. Raises FileError."""
     with atomic_write(path, text=True) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(CSV_HEAD)

@@ -1,4 +1,4 @@
-"""The page of a sweep: its first point, iteration time against each axis of figures that varies, the first points."""
+"""The page of a sweep: its best point, iteration time against each varied numeric axis, and the first points."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gcnsim.results import Row
 from gcnsim.units import format_seconds, range_text
 
 SHOWN: Final = 30
-"""Points of the table, the first of them."""
+"""The most points in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointOrder:
-    """By which column of a sweep's table points are ordered, and what the first has there."""
+    """The column by which a sweep's points are ordered, and the first point's value in it."""
 
     by: str
     value: object
@@ -33,12 +33,12 @@ class PointOrder:
 
     @property
     def fastest(self) -> bool:
-        """Whether the first is the fastest."""
+        """Whether the first point is the fastest."""
         return self.by == "iteration_s" and not self.descending
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The order in words."""
         value = f"{self.value:.4g}" if isinstance(self.value, float) else str(self.value)
         return f"by {self.by}{', the largest first' if self.descending else ''} ({value})"
 
@@ -55,7 +55,7 @@ def first_sentence(first: Row, count: int, order: PointOrder) -> str:
 
 
 def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], order: PointOrder, name: str) -> None:
-    """Write the rows of a sweep's points as a page. first: those of the table, in `order`, at least one.
+    """Write the rows of a sweep's points as a page. first: the rows of the table, in `order`, at least one.
 
     Raises FileError.
     """
@@ -80,8 +80,8 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
 
 
 def _curves(rows: Sequence[Row]) -> list[Section]:
-    """A figure for each axis that the points vary."""
-    found = []
+    """One figure for each varied axis."""
+    curves = []
     for name, axis in AXES.items():
         if not varies(rows, axis.field):
             continue
@@ -90,5 +90,5 @@ def _curves(rows: Sequence[Row]) -> list[Section]:
         figure = curve_figure(data)
         figure.update_layout(**legend(LIGHT))
         caption = f"Iteration time of the settings that are the fastest somewhere; bands are 90 % intervals.{left}"
-        found.append(Section(f"Iteration time against {name}", figure, caption))
-    return found
+        curves.append(Section(f"Iteration time against {name}", figure, caption))
+    return curves

@@ -1,4 +1,4 @@
-"""Templates (`gcnsim/report/templates`) filled with plain data: all text of a payload is escaped.
+"""Fill templates (`gcnsim/report/templates`) with plain data; all text of a payload is escaped.
 
 A missing name in a template is an error, not a blank.
 """
@@ -26,9 +26,9 @@ PLOTLY: Final = Path(__file__).parents[1] / "templates" / "plotly-cartesian.min.
 
 
 class Sheet(NamedTuple):
-    """A table; heads: of each column its heading and kind: t (text), k (a key, never wrapped), n (a number).
+    """A table. heads: heading and kind of each column: t (text), k (a key, never wrapped), n (a number).
 
-    marked: the places of the rows that are recommended.
+    marked: the places of the recommended rows.
     """
 
     caption: str
@@ -38,15 +38,15 @@ class Sheet(NamedTuple):
 
 
 def write_page(path: str | Path, template: str, **facts: Any) -> None:
-    """Write the page that `template` makes of `facts`. Raises FileError when the file cannot be written."""
+    """Write the page that `template` renders from `facts`. Raises FileError if the file cannot be written."""
     text = rendered(template, plotly=base64.b64encode(PLOTLY.read_bytes()).decode(), **facts)
     with atomic_write(path, text=True) as file:
         file.write(text)
 
 
 def write_figure(path: str | Path, name: str, figure: Figure, sheet: Sheet, **facts: Any) -> None:
-    """Write a page of one figure and its numbers; facts: heading, title, caption and what else is said of it."""
-    # The page has the title, and text beneath the plot leaves it the whole width of a phone.
+    """Write a page with one figure and its numbers; facts: heading, title, caption and further texts."""
+    # The page contains the title, and text below the plot leaves the full width of a phone to it.
     legend = {"orientation": "h", "y": -0.2}
     font = {"family": FONT, "size": 14, "color": palette.INK}
     figure.update_layout(title=None, font=font, margin={"l": 8, "r": 16, "t": 8}, legend=legend)
@@ -55,7 +55,7 @@ def write_figure(path: str | Path, name: str, figure: Figure, sheet: Sheet, **fa
 
 
 def rendered(template: str, **facts: Any) -> str:
-    """What `template` makes of `facts`."""
+    """Render `template` with `facts`."""
     return _environment().get_template(template).render(facts)
 
 
@@ -89,14 +89,14 @@ def _anchor(title: str) -> str:
 
 
 def _breakable(text: str) -> Markup:
-    """`text` that a narrow page may break after every underscore."""
+    """`text` with possible line breaks after every underscore, for narrow pages."""
     from markupsafe import Markup, escape
 
     return escape(text).replace("_", Markup("_<wbr>"))
 
 
 def _plotly_json(figure: Figure) -> Markup:
-    """A figure as JSON that cannot end the script element it stands in."""
+    """A figure as JSON that cannot end its script element."""
     from jinja2.utils import htmlsafe_json_dumps
     from plotly.io import to_json
 

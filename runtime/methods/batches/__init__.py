@@ -1,1 +1,1 @@
-"""Mini-batches: what the systems that train them share. A batch is drawn, loaded and trained; see `worker`."""
+"""Mini-batches: the shared parts of systems that train them. A batch is sampled, loaded and trained; see `worker`."""

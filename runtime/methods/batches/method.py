@@ -1,4 +1,4 @@
-"""The knobs that systems of mini-batches share, and what none of them trains."""
+"""The shared knobs of mini-batch systems, and the options that none of them supports."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class MiniBatch(Method):
     """A method that updates the model once per mini-batch.
 
-    everywhere: every worker reads all input rows out of its own memory; else those of other parts are asked of their
-    owners. ahead: batches loaded before they are trained. draws_ahead: whether the next one is drawn meanwhile.
+    everywhere: every worker reads all input rows from its own memory; otherwise rows of other parts are requested from
+    their owners. ahead: batches loaded before they are trained. draws_ahead: whether the next one is sampled meanwhile.
     """
 
     everywhere: ClassVar[bool] = False
@@ -29,11 +29,11 @@ class MiniBatch(Method):
 
     @property
     def ahead(self) -> int:
-        """Loading and training take turns."""
+        """0: loading and training take turns."""
         return 0
 
     def refuse(self, options: Options) -> None:
-        """Sums made once for all iterations: a batch reads rows of its own."""
+        """Refuse sums computed once for all iterations: each batch reads other rows."""
         if options.preaggregate:
             raise ScenarioError(
                 f"--preaggregate: {self.name} draws the neighbours of every batch anew; allowed: without it"
@@ -42,10 +42,10 @@ class MiniBatch(Method):
 
 @dataclass(frozen=True)
 class NeighbourBatches(MiniBatch):
-    """Batches of training nodes and the neighbours drawn around them.
+    """Batches of training nodes and the neighbours sampled around them.
 
-    usual_fanout: where nobody says another. trains: which training nodes a worker goes through: any, shuffled together;
-    those of its `own` part; or those `dealt` to a part that holds their neighbourhoods.
+    usual_fanout: the default. trains: the training nodes of a worker: any, shuffled together; those of its `own` part;
+    or those `dealt` to a part that contains their neighbourhoods.
     """
 
     usual_fanout: ClassVar[int] = 2
@@ -56,7 +56,7 @@ class NeighbourBatches(MiniBatch):
     layer_sizes: PerLayer | None = knob(LAYER_SIZES)
 
     def refuse(self, options: Options) -> None:
-        """Lists of another length than the model's layers, and both of them."""
+        """Refuse lists that do not match the model's layers, and both lists together."""
         super().refuse(options)
         if self.fanout is not None and self.layer_sizes is not None:
             raise ScenarioError("--layer-sizes: given beside --fanout; give one of them")
@@ -69,17 +69,17 @@ class NeighbourBatches(MiniBatch):
 
     @property
     def ready(self) -> int:
-        """Layers, the first ones, whose sums are made before training: they draw nothing."""
+        """First layers whose sums are computed before training; they sample nothing."""
         return 0
 
     def amounts(self, layers: int) -> tuple[PerLayer, PerLayer]:
-        """Neighbours that a node draws and nodes that a layer draws, per layer; one of them is empty."""
+        """Neighbours per node and nodes per layer, for each layer; one of them is empty."""
         if self.layer_sizes is not None:
             return (), self.layer_sizes
         return self.fanout or (self.usual_fanout,) * layers, ()
 
     def worker(self, context: Context) -> BatchWorker:
-        """Batches drawn, loaded, trained."""
+        """The worker that samples, loads and trains batches."""
         from runtime.methods.batches.worker import neighbour_worker
 
         return neighbour_worker(context, self)

@@ -1,4 +1,4 @@
-"""Where a worker's input rows are: its own part, or all of them; those of other parts are pulled from their owners.
+"""The store of a worker's input rows: its part, or all of them; rows of other parts are requested from their owners.
 
 Rows of high degree may be cached on the device (PaGraph).
 """
@@ -28,14 +28,14 @@ LOADING = "load"
 
 @dataclass(frozen=True)
 class Hits:
-    """What a cache has of a batch. mask: bool[n], which rows. slots: int64, where they are among the cache's `rows`."""
+    """The rows of a batch in a cache. mask: bool[n], which rows. slots: int64, their indices in the cache's `rows`."""
 
     mask: BoolArray
     slots: IntArray
     rows: Tensor
 
     def put_between(self, loaded: Tensor) -> Tensor:
-        """All n rows of a batch from those `loaded`, which the cache lacks, on the same device."""
+        """All n rows of a batch, with the `loaded` rows that are not in the cache, on the same device."""
         device = loaded.device
         found = loaded.new_empty(self.mask.size, loaded.shape[1])
         found[torch.from_numpy(np.flatnonzero(~self.mask)).to(device)] = loaded
@@ -46,13 +46,13 @@ class Hits:
 
 
 class Store:
-    """The input rows of all nodes in this worker's memory. owner: None, since every worker has all of them."""
+    """The input rows of all nodes in this worker's memory. owner: None, because every worker has all of them."""
 
     owner: Int32Array | None = None
     caches = False
 
     def __init__(self, context: Context) -> None:
-        """Nothing is held yet."""
+        """An empty store."""
         self.context = context
         self.bytes_sent: dict[tuple[int, str], int] = {}
         self._rows = torch.zeros(0)
@@ -67,14 +67,14 @@ class Store:
         return np.zeros(self.context.dataset.graph.nodes, np.bool_)
 
     def trained_first(self) -> None:
-        """The first batch of this process has been trained."""
+        """Called when the first batch of this process has been trained."""
 
     def load(self, t: Iteration, nodes: IntArray) -> tuple[Tensor, Hits | None]:
-        """The rows of `nodes` on the device, [n, d_0]; with a cache those that it lacks, and what it has."""
+        """The rows of `nodes` on the device, [n, d_0]; with a cache the missing ones, and the hits."""
         return self.copied(t, self.fetched(t, nodes)), None
 
     def fetched(self, t: Iteration, nodes: IntArray) -> Tensor:
-        """The rows of `nodes` in the memory of the host."""
+        """The rows of `nodes` in host memory."""
         return self.gathered(t, LOADING, self._rows, nodes)
 
     def gathered(self, t: Iteration, name: str, rows: Tensor, index: IntArray) -> Tensor:
@@ -88,7 +88,7 @@ class Store:
         return found
 
     def copied(self, t: Iteration, rows: Tensor) -> Tensor:
-        """`rows` on the device; on a CPU they are there."""
+        """`rows` on the device; on a CPU they are already there."""
         device, recorder = self.context.device, self.context.recorder
         if device.type == "cpu":
             return rows
@@ -101,9 +101,9 @@ class Store:
 
 
 class PartStore(Store):
-    """The input rows of this worker's part; those of others are pulled, all workers together in each iteration.
+    """The input rows of this worker's part; others are requested, by all workers together in each iteration.
 
-    An id on the wire is the place of a node among those of its owner, int32; before the ids goes their number.
+    An id in a message is the index of a node among those of its owner, int32; the number of ids is sent first.
     """
 
     def __init__(self, context: Context) -> None:
@@ -117,11 +117,11 @@ class PartStore(Store):
         self._channel: Channel = context.channels.open(LOADING)
 
     def start(self) -> None:
-        """The worker's own features, in the host's memory."""
+        """Read the worker's features into host memory."""
         self._rows = self.context.features.cpu()
 
     def fetched(self, t: Iteration, nodes: IntArray) -> Tensor:
-        """Ask, answer, and put together what is here and what comes."""
+        """Request, answer, and combine local and received rows."""
         assert self.owner is not None
         rank, owner = self.context.channels.rank, self.owner[nodes]
         mine = np.flatnonzero(owner == rank)
@@ -140,7 +140,7 @@ class PartStore(Store):
         return rows
 
     def _requests(self, t: Iteration, wanted: dict[Rank, IntArray]) -> dict[Rank, IntArray]:
-        """Tell every owner which of its rows are wanted; places of own rows that the others want, by who wants them."""
+        """Send every owner the wanted ids; returns the indices of local rows that others request, by peer."""
         numbers = {m: torch.tensor([places.size], dtype=torch.int32) for m, places in wanted.items()}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in wanted}
         self._swap(t, "ids", "ids", numbers, heard)
@@ -150,7 +150,7 @@ class PartStore(Store):
         return {m: places.numpy().astype(np.int64) for m, places in requests.items()}
 
     def _swap(self, t: Iteration, name: str, kind: str, out: dict[Rank, Tensor], into: dict[Rank, Tensor]) -> None:
-        """Send `out` and receive `into`, by peer, as streams called `name`."""
+        """Send `out` and receive `into`, by peer, on streams called `name`."""
         recorder = self.context.recorder
         direction = Direction.FORWARD if kind == "rows" else Direction.NONE
         start = recorder.mark()
@@ -177,22 +177,22 @@ class PartStore(Store):
 
 
 RESERVED: Final = 1e9
-"""Bytes of a GPU's memory that a cache of size `auto` leaves free (PaGraph)."""
+"""Bytes of GPU memory that a cache of size `auto` leaves free (PaGraph)."""
 
 
 @dataclass(frozen=True)
 class StaticCache:
-    """Rows on the device, never changed. slot: int32[N], where a node's row is; -1: nowhere. rows: [C, d_0]."""
+    """Rows on the device, never changed. slot: int32[N], the index of a node's row; -1: not cached. rows: [C, d_0]."""
 
     slot: Int32Array
     rows: Tensor
 
 
 class CachedStore(Store):
-    """The rows of the nodes that a part `holds`, bool[N]; a node outside is never asked for."""
+    """The rows of the nodes in a part `holds`, bool[N]; other nodes are never requested."""
 
     def __init__(self, context: Context, holds: BoolArray, size: CacheSize, *, sums: bool = False) -> None:
-        """Nothing is read yet. sums: rows are what layer 0 makes of its neighbours, GraphSAGE's own rows before it."""
+        """An empty store. sums: rows are precomputed sums over neighbours; GraphSAGE has the node's row before it."""
         super().__init__(context)
         self._holds, self._size, self._sums = holds, size, sums
         self.caches = not size.empty
@@ -200,7 +200,7 @@ class CachedStore(Store):
         self._cache: StaticCache | None = None
 
     def start(self) -> None:
-        """Read the part's rows and fill the cache, unless it is as large as the first batch leaves room for."""
+        """Read the part's rows and fill the cache, unless its size depends on the memory after the first batch."""
         nodes = np.flatnonzero(self._holds)
         self._rows = self._summed(nodes) if self._sums else self._features(nodes)
         if self.caches and not self._measured_later():
@@ -208,7 +208,7 @@ class CachedStore(Store):
             self._fill(stored if self._size.auto else capacity(self._size, stored, self._rows.shape[1]))
 
     def trained_first(self) -> None:
-        """The first batch of this process is trained: what memory it needs is known."""
+        """Called when the first batch of this process has been trained, so that its memory is known."""
         if not self.caches or not self._measured_later():
             return
         device = self.context.device
@@ -221,7 +221,7 @@ class CachedStore(Store):
         return super().held() if self._cache is None else self._cache.slot >= 0
 
     def load(self, t: Iteration, nodes: IntArray) -> tuple[Tensor, Hits | None]:
-        """The rows that the cache lacks, and where the others are."""
+        """The rows that are not in the cache, and the places of the others."""
         cache = self._cache
         if cache is None:
             return super().load(t, nodes)
@@ -231,14 +231,14 @@ class CachedStore(Store):
         return rows, Hits(hit, slot[hit].astype(np.int64), cache.rows)
 
     def fetched(self, t: Iteration, nodes: IntArray) -> Tensor:
-        """Out of the rows of the part."""
+        """Rows from the part."""
         return super().fetched(t, self._place[nodes])
 
     def _features(self, nodes: IntArray) -> Tensor:
         return torch.from_numpy(self.context.dataset.features.rows(nodes)).to(self.context.dtype)
 
     def _summed(self, nodes: IntArray) -> Tensor:
-        """The sums over all neighbours of `nodes`, [n, d_0], or their own rows and these, [n, 2 d_0]."""
+        """The sums over all neighbours of `nodes`, [n, d_0], or the nodes' rows and these, [n, 2 d_0]."""
         context, graph = self.context, self.context.dataset.graph
         every = np.arange(graph.nodes)
         places = np.flatnonzero(np.repeat(self._holds, graph.degrees))
@@ -259,5 +259,5 @@ class CachedStore(Store):
         slot = np.full(self._holds.size, -1, np.int32)
         slot[chosen] = np.arange(chosen.size, dtype=np.int32)
         rows = self._rows[torch.from_numpy(self._place[chosen])].to(self.context.device)
-        # One assignment: the loader sees the whole cache or none.
+        # A single assignment, so that the loader sees a complete cache or none.
         self._cache = StaticCache(slot, rows)

@@ -1,9 +1,10 @@
-"""What a worker does with mini-batches: a thread draws them, another loads their rows, the main thread trains them.
+"""The worker of mini-batch methods: one thread samples batches, another loads their rows, the main thread trains them.
 
-How far drawing and loading run ahead is the method's; what is trained does not depend on it, since every batch is drawn
-from streams of its own iteration.
+The method sets how far sampling and loading run ahead. The trained model does not depend on it, because every batch is
+sampled from the random streams of its iteration.
 
-Some systems draw neighbours around their training nodes; of others a mini-batch is a sub-graph, the same in all layers.
+Some systems sample neighbours around their training nodes; in others a mini-batch is a subgraph, the same in all
+layers.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """What the access trace says of where rows are. owner: int32[N], who stores each node's row; None: everybody all.
-    held: bool[N], rows of this worker's cache. stored: rows that its batches may ask for."""
+    """The places of rows for the access trace. owner: int32[N], the worker that stores each node's row; None: every
+    worker stores all. held: bool[N], rows in this worker's cache. stored: rows that its batches may request.
+    """
 
     owner: Int32Array | None
     held: BoolArray
@@ -53,8 +55,9 @@ class RowPlaces:
 
 @dataclass(frozen=True)
 class BatchSource:
-    """Where a worker's batches come from. shares: of every node in the loss, float64[N]; None: all alike. stored:
-    nodes whose rows batches may ask for, bool[N]; None: all."""
+    """The source of a worker's batches. shares: the weight of every node in the loss, float64[N]; None: all equal.
+    stored: nodes whose rows batches may request, bool[N]; None: all.
+    """
 
     draws: BatchDraws
     builder: BatchBuilder
@@ -74,18 +77,17 @@ class _Ready:
 
 
 class BatchWorker(MethodWorker):
-    """See the module."""
+    """The worker of mini-batch methods; see the module."""
 
     exchanges = False
 
     def __init__(self, context: Context, method: MiniBatch, source: BatchSource) -> None:
-        """Two threads; nothing is drawn yet."""
+        """Start two threads; nothing is sampled yet."""
         super().__init__(context)
         self._ahead, self._draws_ahead, self.source = method.ahead, method.draws_ahead, source
         self.caches = source.store.caches
         self._trained_any = self._told = False
-        # The input's rows learn nothing, so layer 0 sums no gradients by its transpose; attention's weights do.
-        # Pooling's gradients go to the rows that were the largest, by no transpose.
+        # The input has no gradient, so layer 0 needs no transpose; attention's weights do need it.
         self._turned, self._pools = context.options.model == "gat", context.options.pools
         self._sampler, self._loader = (ThreadPoolExecutor(1, name) for name in ("sampler", "loader"))
         self._drawn: dict[Iteration, Future[tuple[BatchGraph, tuple[Matrix | None, ...]]]] = {}
@@ -100,7 +102,7 @@ class BatchWorker(MethodWorker):
         self.source.store.start()
 
     def batch(self, t: Iteration) -> LoadedBatch:
-        """The batch of iteration t, its rows on the device; begins with those that come after it."""
+        """The batch of iteration t with its rows on the device; starts work on later ones."""
         if self._trained_any and not self._told:
             self._told = True
             self.source.store.trained_first()
@@ -122,13 +124,13 @@ class BatchWorker(MethodWorker):
         return found
 
     def kept(self) -> RowPlaces:
-        """Where rows are."""
+        """The places of rows."""
         nodes, store = self.context.dataset.graph.nodes, self.source.store
         stored = nodes if self.source.stored is None else int(np.count_nonzero(self.source.stored))
         return RowPlaces(store.owner, store.held(), stored)
 
     def drain(self) -> None:
-        """Wait for everything under way; raises the first error of any thread."""
+        """Wait for all active work; raises the first error of any thread."""
         futures: list[Future[Any]] = [*self._drawn.values(), *self._loaded.values()]
         for future in futures:
             future.result()
@@ -157,7 +159,7 @@ class BatchWorker(MethodWorker):
             under_way[t] = thread.submit(job, t)
 
     def _drawn_at(self, t: Iteration) -> tuple[BatchGraph, tuple[Matrix | None, ...]]:
-        """Draw the batch of iteration t and make its matrices; the sampler's thread."""
+        """Sample the batch of iteration t and build its matrices, in the sampler's thread."""
         context = self.context
         start = context.recorder.mark()
         batch = self.source.draws.draw(t, context.channels.rank, keep=True)
@@ -178,14 +180,14 @@ class BatchWorker(MethodWorker):
         return graph, tuple(made)
 
     def _loaded_at(self, t: Iteration) -> _Ready:
-        """Load the rows that the batch of iteration t reads; the loader's thread."""
+        """Load the rows that the batch of iteration t reads, in the loader's thread."""
         graph, matrices = self._drawn[t].result()
         del self._drawn[t]
         rows, hits = self.source.store.load(t, graph.nodes)
         return _Ready(graph, matrices, rows, hits)
 
     def _trained(self, t: Iteration, ready: _Ready) -> LoadedBatch:
-        """The batch with its cached rows put between those loaded, and the labels of its training nodes."""
+        """The batch with cached rows inserted between loaded ones, and the labels of its training nodes."""
         context, own = self.context, ready.graph.nodes[: ready.graph.drawn.levels[-1].size]
         x, hits = ready.rows, 0
         if ready.hits is not None:
@@ -201,7 +203,7 @@ class BatchWorker(MethodWorker):
 
 
 def neighbour_worker(context: Context, method: NeighbourBatches) -> BatchWorker:
-    """Batches of training nodes, drawn by the rules of `gcnsim.sampling`."""
+    """Batches of training nodes, sampled by the rules of `gcnsim.sampling`."""
     seed = context.options.seed
     training, owner = np.flatnonzero(context.dataset.train), context.partitioning.owner
     if method.trains == "own":
@@ -213,7 +215,7 @@ def neighbour_worker(context: Context, method: NeighbourBatches) -> BatchWorker:
 
 
 def dealt_worker(context: Context, method: NeighbourBatches, cache: CacheSize) -> BatchWorker:
-    """Batches of training nodes that were dealt to parts which hold their neighbourhoods (PaGraph)."""
+    """Batches of training nodes assigned to parts that contain their neighbourhoods (PaGraph)."""
     graph, layers = context.dataset.graph, len(context.widths) - 1
     order = training_order(np.flatnonzero(context.dataset.train), context.options.seed)
     parts = training_parts(graph, order, context.world, layers)
@@ -233,23 +235,25 @@ def _source(context: Context, method: NeighbourBatches, pools: Sequence[IntArray
 
 @dataclass(frozen=True)
 class InducedScaling:
-    """Entries weigh by the degrees within the sub-graph."""
+    """Weights by the degrees within the subgraph."""
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
-        """Neighbours in the sub-graph."""
+        """Neighbours in the subgraph."""
         return counts.astype(np.float64)
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
-        """None but the weights themselves."""
+        """No factors beyond the weights."""
         return np.ones(places.size)
 
 
 class MetScaling:
-    """Entries weigh by the degrees in the whole graph, divided by the chance that a sub-graph with the row's node has
-    the entry: C_v / C_uv of the sub-graphs `drawn` before training, each count at least 1."""
+    """Weights by the degrees in the whole graph, divided by the probability of the entry given the row's node.
+
+    That is C_v / C_uv of the subgraphs `drawn` before training, each count at least 1.
+    """
 
     def __init__(self, graph: Graph, batches: Iterable[Batch]) -> None:
-        """Count how often nodes and entries are met."""
+        """Count how often nodes and entries occur."""
         self._nodes, self._entries = np.zeros(graph.nodes, np.int64), np.zeros(graph.entries, np.int32)
         self._drawn = 0
         for self._drawn, batch in enumerate(batches, 1):
@@ -259,17 +263,19 @@ class MetScaling:
         np.maximum(self._entries, 1, out=self._entries)
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
-        """Those in the whole graph."""
+        """The degrees in the whole graph."""
         return graph.degrees[nodes].astype(np.float64)
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
-        """See the class."""
+        """As in the base class."""
         met: FloatArray = np.repeat(self._nodes[nodes], counts) / self._entries[places]
         return met
 
     def shares(self, training: int, workers: int) -> FloatArray:
-        """What a node counts in a worker's loss, so that all workers' mean is the mean over `training` nodes:
-        S / C_v over both numbers, float64[N]."""
+        """The weight of a node in a worker's loss, so that all workers' mean is the mean over `training` nodes.
+
+        S / C_v over both numbers, float64[N].
+        """
         found: FloatArray = self._drawn / (self._nodes * float(training) * workers)
         return found
 

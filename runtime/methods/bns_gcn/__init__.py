@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BnsGcn(Method):
-    """See the module."""
+    """BNS-GCN; see the module."""
 
     name: ClassVar[str] = "bns-gcn"
     waits: ClassVar[bool] = True
@@ -25,7 +25,7 @@ class BnsGcn(Method):
     boundary_scale: str = knob(BOUNDARY_SCALE)
 
     def worker(self, context: Context) -> MethodWorker:
-        """A synchronous exchange of drawn boundary nodes."""
+        """The worker with a synchronous exchange of sampled boundary nodes."""
         from runtime.methods.bns_gcn.worker import BnsGcnWorker
 
         return BnsGcnWorker(context, self.rate, self.boundary_scale)

@@ -1,10 +1,9 @@
-"""What a worker does in BNS-GCN (Algorithm 1).
+"""The worker of BNS-GCN (Algorithm 1).
 
-The sender draws, once per iteration for all layers: of n rows for a peer floor(p n), and
-one more with the probability that is left, so that each row is in with probability p whatever n is. Receivers divide
-by p (`boundary_scale: ratio`: by the share really drawn); inner edges are neither sampled nor scaled; the mean keeps
-the full degree. p = 1 is full-graph training, p = 0 sends nothing. GAT: the softmax runs over the neighbours present,
-without scaling.
+The sender samples, once per iteration for all layers. Of n rows for a peer it takes floor(p n), and one more with the
+remaining probability, so that each row has probability p for any n. Receivers divide by p (`boundary_scale: ratio`: by
+the share really sampled). Inner edges are neither sampled nor scaled; the mean keeps the full degree. p = 1 is
+full-graph training, p = 0 sends nothing. GAT: the softmax runs over the neighbours present, without scaling.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from runtime.methods.worker import Context, MethodWorker, completed
 
 
 class BnsGcnWorker(MethodWorker):
-    """See the module."""
+    """The worker of BNS-GCN; see the module."""
 
     def __init__(self, context: Context, rate: float, scale: str) -> None:
-        """A synchronous exchange of drawn boundary nodes. scale: the knob `boundary_scale`."""
+        """A synchronous exchange of sampled boundary nodes. scale: the knob `boundary_scale`."""
         super().__init__(context)
         self._rate, self._scale = float(rate), scale
         self._channel = context.channels.open("ids")
         self._ids_sent: dict[tuple[int, str], int] = {}
 
     def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
-        """The graph of iteration t, drawn once: what it trains is what travels in it."""
+        """The graph of iteration t, sampled once: it is trained and sent in the same iteration."""
         graph = self.graph(t)
         return graph, None if self.exchange is None else BoundaryView(self.exchange, graph, completed(graph))
 
     def graph(self, t: Iteration) -> SampledGraph:
-        """The graph of iteration t: all inner edges, and those of the boundary nodes that their owners drew."""
+        """The graph of iteration t: all inner edges, and those of the boundary nodes that their owners sampled."""
         if self._rate >= 1.0 or self.exchange is None:
             return self.context.whole
         if not self._rate:
@@ -56,7 +55,7 @@ class BnsGcnWorker(MethodWorker):
         return result
 
     def _isolated(self) -> SampledGraph:
-        """The graph without any boundary: nothing is sent, not even that nothing is."""
+        """The graph without any boundary; no messages are sent at all."""
         count = self.context.share.part.boundary_nodes
         graph = self.context.builder.with_boundary(0, np.zeros(count, np.bool_), np.ones(count))
         return graph.with_requests(self._requests([np.zeros(0, np.int64)] * self.context.world))
@@ -74,7 +73,7 @@ class BnsGcnWorker(MethodWorker):
         return self._rate
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """With the ids of the rows drawn."""
+        """Bytes sent, including the ids of the sampled rows."""
         return super().bytes_sent() | self._ids_sent
 
     def _draw(self, peer: Rank, t: Iteration) -> IntArray:
@@ -87,7 +86,9 @@ class BnsGcnWorker(MethodWorker):
         return np.sort(generator.choice(size, size=count, replace=False)) if size else np.zeros(0, np.int64)
 
     def _announce(self, channel: Channel, samples: list[IntArray]) -> tuple[BoolArray, FloatArray]:
-        """Send the drawn positions to their receivers; which boundary nodes come, bool[B], and their factors."""
+        """Send the sampled positions to their receivers; returns the boundary nodes to receive, bool[B], and their
+        factors.
+        """
         peers = [m for m in range(len(samples)) if m != self.context.channels.rank]
         sizes = {m: torch.tensor([samples[m].size], dtype=torch.int32) for m in peers}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in peers}

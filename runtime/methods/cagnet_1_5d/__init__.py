@@ -1,7 +1,7 @@
-"""CAGNET, 1.5D (`cagnet-1.5d`): as 1D, with `replication` workers that hold the same block and share its broadcasts.
+"""CAGNET, 1.5D (`cagnet-1.5d`): like 1D, with `replication` workers that store the same block and share its broadcasts.
 
-Source: CAGNET, 1.5D algorithm. Who holds and who multiplies what is the simulator's rule (`gcnsim.partition.parts`).
-Equal to training in one process up to the order of sums.
+Source: CAGNET, 1.5D algorithm. The simulator's rule (`gcnsim.partition.parts`) assigns storage and products. Equal to
+training in one process up to the order of sums.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cagnet15d(BlockMethod):
-    """See the module."""
+    """CAGNET 1.5D; see the module."""
 
     name: ClassVar[str] = "cagnet-1.5d"
     replication: int = knob(REPLICATION)
 
     @property
     def copies(self) -> int:
-        """As many as `replication` says."""
+        """The number of copies, `replication`."""
         return self.replication
 
     def refuse(self, options: Options) -> None:
-        """Blocks that not as many workers hold; a sum of layer 0 that each worker would make of its own part alone."""
+        """Refuse blocks with a wrong number of workers, and a precomputed layer-0 sum, which needs other parts."""
         super().refuse(options)
         if options.workers % self.replication:
             raise ScenarioError(
@@ -45,7 +45,7 @@ class Cagnet15d(BlockMethod):
             )
 
     def worker(self, context: Context) -> MethodWorker:
-        """All blocks, always, each held by several."""
+        """The worker that sends all blocks in every iteration; each block is stored by several workers."""
         from runtime.methods.block_worker import BlockWorker
 
         return BlockWorker(context, copies=self.replication)

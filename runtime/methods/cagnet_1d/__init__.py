@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cagnet1d(BlockMethod):
-    """See the module; it has no knobs."""
+    """CAGNET 1D; see the module. It has no knobs."""
 
     name: ClassVar[str] = "cagnet-1d"
 
     def worker(self, context: Context) -> MethodWorker:
-        """All blocks, always."""
+        """The worker that sends all blocks in every iteration."""
         from runtime.methods.block_worker import BlockWorker
 
         return BlockWorker(context)

@@ -1,8 +1,8 @@
-"""ClusterGCN (`clustergcn`): the sub-graph of a few clusters is the mini-batch of all layers.
+"""ClusterGCN (`clustergcn`): the subgraph of a few clusters is the mini-batch of all layers.
 
-Source: ClusterGCN, stochastic multiple partitions. METIS cuts the graph into small clusters, as many as make 20 of them
-the share `subgraph` of all nodes; each worker draws 20 for each of its batches and keeps all entries between them.
-Weights go by the degrees within the sub-graph, as the paper normalises the adjacency of a batch anew.
+Source: ClusterGCN, stochastic multiple partitions. METIS splits the graph into small clusters, such that 20 of them
+make the share `subgraph` of all nodes. Each worker draws 20 for each of its batches and keeps all entries between them.
+Weights use the degrees within the subgraph, as the paper normalises the adjacency matrix of a batch.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterGcn(MiniBatch):
-    """See the module."""
+    """ClusterGCN; see the module."""
 
     name: ClassVar[str] = "clustergcn"
     everywhere: ClassVar[bool] = True
     subgraph: float = knob(CLUSTERED)
 
     def worker(self, context: Context) -> BatchWorker:
-        """Sub-graphs of clusters."""
+        """The worker with subgraphs of clusters."""
         from runtime.methods.batches.worker import cluster_worker
 
         return cluster_worker(context, self, self.subgraph)

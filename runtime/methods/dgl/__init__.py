@@ -1,8 +1,8 @@
 """DGL's loader (`dgl`): mini-batches from one graph in a server's memory, loaded and trained in turn.
 
-Source: PaGraph, sections on DGL's workflow and its costs: its baseline. Training nodes are shuffled over all workers;
-only the drawing of the next batch runs beside loading and training. Every worker has all features in its memory, which
-stands for the one store that workers of a server share.
+Source: PaGraph, sections on DGL's workflow and its costs, as its baseline. Training nodes are shuffled over all
+workers; only the sampling of the next batch overlaps loading and training. Every worker has all features in its memory,
+which represents the one store that workers of a server share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtime.methods.batches.method import NeighbourBatches
 
 @dataclass(frozen=True)
 class Dgl(NeighbourBatches):
-    """See the module."""
+    """DGL's loader; see the module."""
 
     name: ClassVar[str] = "dgl"
     one_server: ClassVar[bool] = True

@@ -1,8 +1,8 @@
-"""Distributed mini-batches of own nodes (`distdgl`): rows of other parts are pulled from the workers that own them.
+"""Distributed mini-batches of own nodes (`distdgl`): rows of other parts are requested from their owners.
 
-Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describes. As `graphsage`, but batches are of
-training nodes of a worker's own part, so most of a neighbourhood is near. Reading: the structure is near everywhere, so
-that drawing needs no messages; only feature rows travel.
+Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describes. It is like `graphsage`, but batches
+contain training nodes of a worker's part, so most of a neighbourhood is local. Interpretation: the graph structure is
+local everywhere, so sampling needs no messages; only feature rows are sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtime.methods.batches.method import NeighbourBatches
 
 @dataclass(frozen=True)
 class DistDgl(NeighbourBatches):
-    """See the module."""
+    """DistDGL; see the module."""
 
     name: ClassVar[str] = "distdgl"
     draws_ahead: ClassVar[bool] = False

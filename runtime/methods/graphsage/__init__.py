@@ -1,9 +1,10 @@
-"""GraphSAGE's sampling over several workers (`graphsage`): batches of any training nodes, rows of other parts pulled.
+"""GraphSAGE's sampling over several workers (`graphsage`): batches of any training nodes, rows of other parts
+requested.
 
-Source: GraphSAGE, Algorithm 2. Training nodes are shuffled over all workers; every node of a batch draws `fanout`
-neighbours in each layer (default 10) without replacement, anew for each layer. Drawing, pulling and
-training take turns. Of n neighbours those k drawn weigh n / k as much each, so that a layer's sum is unbiased; of
-GraphSAGE it is the mean over the neighbours drawn.
+Source: GraphSAGE, Algorithm 2. Training nodes are shuffled over all workers. Every node of a batch samples `fanout`
+neighbours in each layer (default 10) without replacement, independently for each layer. Sampling, requests and training
+take turns. If k of n neighbours are sampled, each weighs n / k as much, so that a layer's sum is unbiased; for
+GraphSAGE it is the mean over the sampled neighbours.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from runtime.methods.batches.method import NeighbourBatches
 
 @dataclass(frozen=True)
 class GraphSage(NeighbourBatches):
-    """See the module."""
+    """GraphSAGE's sampling; see the module."""
 
     name: ClassVar[str] = "graphsage"
     draws_ahead: ClassVar[bool] = False

@@ -1,10 +1,10 @@
-"""GraphSAINT (`graphsaint`): the sub-graph of nodes on random walks is the mini-batch of all layers.
+"""GraphSAINT (`graphsaint`): the subgraph of nodes on random walks is the mini-batch of all layers.
 
 Source: GraphSAINT, its random-walk sampler and normalisation. A batch has about the share `subgraph` of all nodes, on
-walks of two steps from random roots, and all entries between them. Sub-graphs drawn before training, until they read
-each node `coverage` times in the mean, say how often a node v, C_v, and an entry from u to v, C_uv, are met: the entry
-then weighs C_v / C_uv times its weight in the whole graph, and a training node counts as S / C_v in the loss, S being
-the number of these sub-graphs. So sums and loss are unbiased, as far as the counts are exact.
+walks of two steps from random roots, and all entries between them. Before training, subgraphs are sampled until they
+contain each node `coverage` times on average. They count how often a node v, C_v, and an entry from u to v, C_uv,
+occur. The entry then weighs C_v / C_uv times its weight in the whole graph, and a training node counts as S / C_v in
+the loss, with S the number of these subgraphs. So sums and loss are unbiased, as far as the counts are exact.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COVERAGE: Final = Knob(
 
 @dataclass(frozen=True)
 class GraphSaint(MiniBatch):
-    """See the module."""
+    """GraphSAINT; see the module."""
 
     name: ClassVar[str] = "graphsaint"
     everywhere: ClassVar[bool] = True
@@ -44,13 +44,13 @@ class GraphSaint(MiniBatch):
     coverage: int = knob(COVERAGE)
 
     def refuse(self, options: Options) -> None:
-        """The greatest value among neighbours, which weighs no entry."""
+        """Refuse pooling by maximum, which has no entry weights."""
         super().refuse(options)
         if options.pools:
             raise ScenarioError(f"--sage-aggregator: pool with {self.name}, which weighs entries; allowed: mean")
 
     def worker(self, context: Context) -> BatchWorker:
-        """Sub-graphs of walks."""
+        """The worker with subgraphs of walks."""
         from runtime.methods.batches.worker import walk_worker
 
         return walk_worker(context, self, self.subgraph, self.coverage)

@@ -1,15 +1,15 @@
-"""PaGraph (`pagraph`): mini-batches loaded while the one before is trained, rows of high degree cached on the device.
+"""PaGraph (`pagraph`): a mini-batch is loaded during training of the previous one, rows of high degree are cached.
 
-Source: PaGraph, sections on caching, partitioning and pipelining. Training nodes are dealt to workers so that a part
-holds their neighbourhoods (`gcnsim.partition.training_parts`); a worker draws within its part alone and keeps the
-features of that part in its memory. Of these the rows of highest degree lie in a cache on the device
-(`gcnsim.caching`), filled once: as many as asked, or with `auto` all that the device holds beside a mini-batch and
-1 GB. A thread loads `queue` batches ahead of training, another draws ahead of both. With `preprocess` the input's
-neighbours are summed once, before training: a batch then reads only the rows that the first layer makes, for GraphSAGE
-each node's own beside the sum, and that layer has one bias, as `--preaggregate` gives it.
+Source: PaGraph, sections on caching, partitioning and pipelining. Training nodes are assigned to workers so that a part
+contains their neighbourhoods (`gcnsim.partition.training_parts`). A worker samples only within its part and keeps the
+features of that part in its memory. Of these, the rows of highest degree are in a static cache on the device
+(`gcnsim.caching`): as many as requested, or with `auto` all that fit next to a mini-batch and 1 GB. One thread loads
+`queue` batches ahead of training, another samples ahead of both. With `preprocess`, the input's neighbours are summed
+once, before training. A batch then reads only the rows that the first layer outputs; GraphSAGE adds each node's row.
+That layer has one bias, as with `--preaggregate`.
 
-Readings: on a CPU device and host share one memory, so `auto` keeps every row of the part. On a GPU the memory in use
-is measured after the first batch, as the paper says, and the cache is filled then; this has never run on a GPU.
+Interpretations: on a CPU, device and host share one memory, so `auto` caches every row of the part. On a GPU the memory
+in use is measured after the first batch, as the paper says, and the cache is filled then; this has never run on a GPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PaGraph(NeighbourBatches):
-    """See the module."""
+    """PaGraph; see the module."""
 
     name: ClassVar[str] = "pagraph"
     one_server: ClassVar[bool] = True
@@ -43,22 +43,22 @@ class PaGraph(NeighbourBatches):
 
     @property
     def ahead(self) -> int:
-        """Batch t + queue is loaded while batch t is trained."""
+        """The number of batches loaded ahead: batch t + queue is loaded while batch t is trained."""
         return self.queue
 
     @property
     def ready(self) -> int:
-        """Layers whose sums are made before training."""
+        """Layers whose sums are computed before training."""
         return int(self.preprocess == "yes")
 
     def refuse(self, options: Options) -> None:
-        """Sums of a model whose weights are learnt."""
+        """Refuse precomputed sums of a model with learnt weights."""
         NeighbourBatches.refuse(self, options)
         if self.ready and options.gathers:
             raise ScenarioError(f"--preprocess: {options.layer_name} has no fixed first aggregation; allowed: no")
 
     def worker(self, context: Context) -> BatchWorker:
-        """Batches of a part that holds their neighbourhoods, with a cache."""
+        """The worker with batches of a part that contains their neighbourhoods, and a cache."""
         from runtime.methods.batches.worker import dealt_worker
 
         return dealt_worker(context, self, self.cache)

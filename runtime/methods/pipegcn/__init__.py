@@ -1,4 +1,5 @@
-"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the iteration before, moved during the work.
+"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the previous iteration, sent during
+computation.
 
 Source: PipeGCN, Algorithm 1. The variants smooth gradients (g), features (f) or both.
 """
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PipeGcn(Method):
-    """Nothing is smoothed."""
+    """PipeGCN without smoothing."""
 
     name: ClassVar[str] = "pipegcn"
     waits: ClassVar[bool] = True
     cold_start: str = knob(COLD_START)
 
     def worker(self, context: Context) -> MethodWorker:
-        """Rows one iteration old."""
+        """The worker with rows one iteration old."""
         from runtime.methods.pipegcn.worker import PipeGcnWorker
 
         return PipeGcnWorker(context, self.cold_start)
@@ -33,35 +34,35 @@ class PipeGcn(Method):
 
 @dataclass(frozen=True)
 class _Smoothed(Method):
-    """Running averages of what arrives in some directions."""
+    """Running averages of received values in some directions."""
 
     smoothed: ClassVar[frozenset[Direction]]
     gamma: float = knob(GAMMA)
     cold_start: str = knob(COLD_START)
 
     def worker(self, context: Context) -> MethodWorker:
-        """Rows one iteration old, smoothed."""
+        """The worker with rows one iteration old, smoothed."""
         from runtime.methods.pipegcn.worker import PipeGcnWorker
 
         return PipeGcnWorker(context, self.cold_start, self.smoothed, self.gamma)
 
 
 class PipeGcnG(_Smoothed):
-    """Gradients are smoothed."""
+    """PipeGCN with smoothed gradients."""
 
     name = "pipegcn-g"
     smoothed = frozenset({Direction.BACKWARD})
 
 
 class PipeGcnF(_Smoothed):
-    """Features are smoothed."""
+    """PipeGCN with smoothed features."""
 
     name = "pipegcn-f"
     smoothed = frozenset({Direction.FORWARD})
 
 
 class PipeGcnGF(_Smoothed):
-    """Gradients and features are smoothed."""
+    """PipeGCN with smoothed gradients and features."""
 
     name = "pipegcn-gf"
     smoothed = frozenset({Direction.BACKWARD, Direction.FORWARD})

@@ -1,9 +1,9 @@
-"""What a worker does in PipeGCN (Algorithm 1).
+"""The worker of PipeGCN (Algorithm 1).
 
-At iteration t a layer reads the boundary rows of t - 1, and the boundary gradients made
-in t - 1 are added to those of the inner rows; the first iteration reads zeros (`cold_start`). Weights are never stale.
-Smoothing: at the receiver, per layer and peer, avg = gamma avg + (1 - gamma)
-received; the average starts at 0 and is not corrected for that (the released code's reading; the text is silent).
+At iteration t a layer reads the boundary rows of t - 1, and the boundary gradients computed in t - 1 are added to those
+of the inner rows; the first iteration reads zeros (`cold_start`). Weights are never stale. Smoothing: at the receiver,
+per layer and peer, avg = gamma avg + (1 - gamma) received. The average starts at 0 and is not corrected for that (as in
+the released code; the paper does not say).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runtime.methods.worker import Context, MethodWorker
 
 
 class PipeGcnWorker(MethodWorker):
-    """See the module."""
+    """The worker of PipeGCN; see the module."""
 
     def __init__(
         self, context: Context, cold_start: str, smoothed: Collection[Direction] = (), gamma: float = 0.0
@@ -30,7 +30,7 @@ class PipeGcnWorker(MethodWorker):
         super().__init__(context, 1, cold_start, self._smooth if smoothed else None)
 
     def state(self) -> dict[str, Tensor]:
-        """Rows in flight, and the running averages."""
+        """Rows in transit, and the running averages."""
         averages = {
             f"average.{direction.name.lower()}.{layer}": average.cpu().clone()
             for (direction, layer), average in self._average.items()
@@ -38,7 +38,7 @@ class PipeGcnWorker(MethodWorker):
         return super().state() | averages
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         super().restore(done, state)
         for name, average in state.items():
             word, *rest = name.split(".")

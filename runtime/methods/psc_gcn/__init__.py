@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PscGcn(Method):
-    """See the module."""
+    """PSC-GCN; see the module."""
 
     name: ClassVar[str] = "psc-gcn"
     waits: ClassVar[bool] = True
@@ -35,16 +35,16 @@ class PscGcn(Method):
 
     @property
     def period(self) -> int:
-        """Probabilities are made anew every `refresh` iterations."""
+        """Probabilities are recomputed every `refresh` iterations."""
         return 1 if self.asks_once or self.sampler != "vr" else self.refresh
 
     @property
     def asks_once(self) -> bool:
-        """Where no edge is left out, the graph is always the same."""
+        """True without sampling: the graph is always the same."""
         return self.epsilon >= 1.0
 
     def refuse(self, options: Options) -> None:
-        """A cache of rows that never travel; estimators of sums where no layer has any."""
+        """Refuse a cache of rows that are never sent, and estimators of sums if no layer has any."""
         usual = ESTIMATOR.default
         if options.gathers and self.estimator != usual:
             raise ScenarioError(
@@ -57,7 +57,7 @@ class PscGcn(Method):
             )
 
     def worker(self, context: Context) -> MethodWorker:
-        """Sampled graphs, stale rows, a cache."""
+        """The worker with sampled graphs, stale rows and a cache."""
         from runtime.methods.psc_gcn.worker import PscGcnWorker
 
         return PscGcnWorker(context, self)

@@ -1,14 +1,13 @@
-"""What a worker does in PSC-GCN (Algorithms 1 and 2, Theorem 2).
+"""The worker of PSC-GCN (Algorithms 1 and 2, Theorem 2).
 
-The graph that iteration t trains was drawn, and its rows began to
-travel, in iteration t - tau; gradients of its boundary rows are added by their owners in iteration t + tau. Three
-helper threads: the sampler draws graphs and asks owners for their rows, one id list per peer and iteration; forward and
-backward fetch threads move rows and gradients. tau 0 is the vanilla iteration on a freshly drawn graph; epsilon 1 draws
-nothing and, with tau 1, is PipeGCN.
+The graph of iteration t was sampled, and its rows began to travel, in iteration t - tau; the owners of its boundary
+rows add their gradients in iteration t + tau. There are three helper threads. The sampler samples graphs and requests
+their rows from owners, one id list per peer and iteration; forward and backward fetch threads move rows and gradients.
+tau 0 is the vanilla iteration on a freshly sampled graph. epsilon 1 samples nothing and, with tau 1, is PipeGCN.
 
 Edge probabilities are recomputed every `refresh` iterations from the norms that the iteration measured; before the
-first measurement every edge has probability epsilon. GAT's weights are learnt: the rule takes those of a row for equal,
-as of GraphSAGE's mean, and the softmax runs over the entries that are drawn and the node itself.
+first measurement every edge has probability epsilon. GAT's weights are learnt: the rule treats those of a row as equal,
+like GraphSAGE's mean, and the softmax runs over the sampled entries and the node itself.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Version:
-    """Probabilities since one measurement.
+    """The probabilities between two measurements.
 
-    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None: of the other estimators, they depend on the draw).
-    chance: inclusion, float32[B]. held: the cache.
+    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None for estimators that depend on the sample). chance:
+    inclusion, float32[B]. held: the cache.
     """
 
     p: Float32Array
@@ -57,7 +56,7 @@ class Version:
 
 
 class PscGcnWorker(MethodWorker):
-    """See the module."""
+    """The worker of PSC-GCN; see the module."""
 
     def __init__(self, context: Context, method: PscGcn) -> None:
         """Open the exchange and the sampler's thread."""
@@ -81,7 +80,7 @@ class PscGcnWorker(MethodWorker):
         self._asked: dict[tuple[int, str], int] = {}
 
     def start(self) -> None:
-        """The first probabilities, the cache they fill, and the graphs that the first tau iterations train."""
+        """Initialise the probabilities, the cache, and the graphs of the first tau iterations."""
         super().start()
         self._version = self._submit(self._uniform).result()
         if not self.sampled:
@@ -91,7 +90,7 @@ class PscGcnWorker(MethodWorker):
             self._draw(graph, NONE)
 
     def graphs(self, count: int) -> Iterator[SampledGraph]:
-        """Drawn with the probabilities of equal norms, since none are computed."""
+        """The graphs sampled with the probabilities of equal norms, because no norms are computed."""
         self._version = self._submit(self._uniform).result()
         if not self.sampled:
             whole = self._submit(self._everything).result()
@@ -104,7 +103,7 @@ class PscGcnWorker(MethodWorker):
             yield self._submit(self._draw_now, graph, 0).result()
 
     def graph(self, t: Iteration) -> SampledGraph:
-        """The graph of iteration t; draws that of t + tau in the sampler's thread."""
+        """The graph of iteration t; samples that of t + tau in the sampler's thread."""
         if not self.sampled:
             return self._graphs[0].result()
         if t + self.tau not in self._graphs:
@@ -118,11 +117,11 @@ class PscGcnWorker(MethodWorker):
         return graph
 
     def upcoming(self, t: Iteration) -> Future[SampledGraph]:
-        """The graph of t + tau, drawn or being drawn."""
+        """The graph of t + tau, sampled or being sampled."""
         return self._graphs[t + self.tau] if self.sampled else self._graphs[0]
 
     def known(self, graph: int) -> SampledGraph:
-        """A graph drawn again after a restart."""
+        """A graph sampled again after a restart."""
         return self._graphs[graph].result() if self.sampled else self._graphs[0].result()
 
     def measures(self, t: Iteration) -> bool:
@@ -135,7 +134,7 @@ class PscGcnWorker(MethodWorker):
         self._refreshing = refreshing
 
     def measured(self, t: Iteration, norms: Tensor) -> None:
-        """Swap the norms with the other workers and recompute the probabilities, in the sampler's thread."""
+        """Exchange the norms with the other workers and recompute the probabilities, in the sampler's thread."""
         self._last = self._submit(self._refresh, t, norms.detach())
 
     def norms(self) -> tuple[Iteration, Float32Array] | None:
@@ -148,13 +147,13 @@ class PscGcnWorker(MethodWorker):
         return t, self._measured[t][: self.context.share.part.inner_nodes]
 
     def inclusion(self) -> Float32Array:
-        """The mean chance over the graphs drawn."""
+        """The mean inclusion probability over the sampled graphs."""
         if not self.sampled:
             return super().inclusion()
         return (self._chance / max(self._drawn, 1)).astype(np.float32)
 
     def sampler(self) -> str:
-        """The rule, if graphs are drawn at all."""
+        """The sampling rule, if graphs are sampled."""
         return self.rule if self.sampled else super().sampler()
 
     def rate(self) -> float:
@@ -162,18 +161,18 @@ class PscGcnWorker(MethodWorker):
         return self.epsilon
 
     def floored(self) -> int:
-        """Of the last probabilities."""
+        """The number for the last probabilities."""
         return self._version.floored if self._version is not None else 0
 
     def state(self) -> dict[str, Tensor]:
-        """Rows in flight, the norms that graphs still in use were drawn with, and the mean chance so far."""
+        """Rows in transit, the norms behind graphs still in use, and the mean inclusion probability."""
         self.drain()
         norms = {f"norms.{t}": torch.from_numpy(array) for t, array in self._measured.items()}
         chance = {"chance": torch.from_numpy(self._chance.copy()), "drawn": torch.tensor([self._drawn])}
         return super().state() | norms | chance
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Draw the graphs in use again, each with the norms it had; then put back the rows in flight."""
+        """Sample the graphs in use again, each with its norms; then restore the rows in transit."""
         for name, norms in state.items():
             if name.startswith("norms."):
                 self._measured[int(name.removeprefix("norms."))] = norms.numpy()
@@ -197,13 +196,13 @@ class PscGcnWorker(MethodWorker):
         super().close()
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """With ids, norms and cache refreshes."""
+        """Bytes sent, including ids, norms and cache refreshes."""
         return super().bytes_sent() | dict(self._asked)
 
     def _submit(self, work: Callable[..., T], *args: Any) -> Future[T]:
-        """Run `work` in the sampler's thread. Once something failed there, all later work fails with the same error.
+        """Run `work` in the sampler's thread. After a failure there, all later work fails with the same error.
 
-        Nothing more is sent then: the other workers would take it for what is missing.
+        Nothing more is sent then: others would take it for the missing message.
         """
 
         def guarded() -> T:
@@ -221,7 +220,7 @@ class PscGcnWorker(MethodWorker):
         self._graphs[graph] = self._submit(self._draw_now, graph, at)
 
     def _draw_now(self, graph: int, at: Iteration) -> SampledGraph:
-        """Draw graph number `graph` with the present probabilities, and ask the owners for its rows."""
+        """Sample graph number `graph` with the present probabilities, and request its rows from their owners."""
         version, share, recorder = self._version, self.context.share, self.context.recorder
         assert version is not None
         start = recorder.mark()
@@ -230,7 +229,7 @@ class PscGcnWorker(MethodWorker):
         builder = self.context.builder
         weights = self._weights(mask) if version.weights is None else version.weights
         options = self.context.options
-        joined, turned = options.gathers, not options.pools  # Pooling's gradients go by no transpose.
+        joined, turned = options.gathers, not options.pools  # The backward pass of pooling needs no transpose.
         sampled = builder.thinned(graph, mask, weights, version.held, joined=joined, turned=turned)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
@@ -238,7 +237,7 @@ class PscGcnWorker(MethodWorker):
         return self._with_requests(sampled, max(at, 0))
 
     def _weights(self, mask: BoolArray) -> Weights:
-        """Of the estimators that look at the draw."""
+        """The weights of estimators that depend on the sample."""
         builder = self.context.builder
         if self.method.estimator == "mean":
             return builder.means(mask)
@@ -254,7 +253,7 @@ class PscGcnWorker(MethodWorker):
         return graph.with_requests(requests)
 
     def _everything(self) -> SampledGraph:
-        """The whole graph, with the cache's rows set apart."""
+        """The whole graph, with the cached rows kept apart."""
         assert self._version is not None
         return self._with_requests(self.context.builder.whole(self._version.held), 0)
 
@@ -264,7 +263,7 @@ class PscGcnWorker(MethodWorker):
         return self._cached(np.broadcast_to(np.float32(self.epsilon), (entries,)), 0, None, 0)
 
     def _refresh(self, t: Iteration, inner: Tensor) -> None:
-        """New probabilities from the norms of iteration t; keeps the norms that a checkpoint may still need."""
+        """New probabilities from the norms of iteration t; norms that a checkpoint may need are kept."""
         share = self.context.share
         channel = self._timed(t, OpKind.INDEX)
         norms = exchange_norms(channel, share, inner, self._count("norms"))
@@ -279,8 +278,8 @@ class PscGcnWorker(MethodWorker):
         part, recorder = self.context.share.part, self.context.recorder
         start = recorder.mark()
         if self.context.options.model != "gcn" or self.method.estimator == "mean":
-            # A mean's weights are equal within a row, attention's taken for equal: cancel the rule's column factor
-            # 1/sqrt(deg_j + 1).
+            # A mean's weights are equal within a row, and attention's are treated as equal: cancel the rule's column
+            # factor 1/sqrt(deg_j + 1).
             degree = np.concatenate([part.inner_degree, part.boundary_degree])
             norms = (norms * np.sqrt(degree + 1.0)).astype(np.float32)
         found = sampling_rule(self.rule)(part, norms).probabilities(self.epsilon)
@@ -288,7 +287,7 @@ class PscGcnWorker(MethodWorker):
         return self._cached(found.p, found.floored, self._version, t)
 
     def _cached(self, p: Float32Array, floored: int, before: Version | None, t: Iteration) -> Version:
-        """The version of `p`, its cache filled: rows that were held stay, new ones are fetched from their owners."""
+        """The version of `p` with its cache: rows already in the cache stay, new ones are fetched from their owners."""
         context, part = self.context, self.context.share.part
         chance = inclusion(part, p).astype(np.float32) if self.sampled else np.ones(part.boundary_nodes, np.float32)
         weights = None
@@ -315,11 +314,11 @@ class PscGcnWorker(MethodWorker):
         return Version(p, weights, chance, floored, CachedRows(slot, rows))
 
     def _version_at(self, t: Iteration) -> Iteration:
-        """The measurement that a graph drawn in iteration t uses; NONE before the first."""
+        """The measurement behind the graph of iteration t; NONE before the first."""
         return (t - 1) // self.every * self.every if self._weighted and t >= 1 else NONE
 
     def _redraw(self, done: Iteration) -> None:
-        """Draw the graphs of iterations done - tau to done - 1 + tau again."""
+        """Sample the graphs of iterations done - tau to done - 1 + tau again."""
         current = NONE
         for graph in range(max(done - self.tau, 0), done + self.tau):
             at = graph - self.tau

@@ -1,4 +1,4 @@
-"""SANCUS (`sancus`): blocks of rows broadcast as in CAGNET 1D, but not those that a stale test lets be.
+"""SANCUS (`sancus`): blocks of rows are broadcast as in CAGNET 1D, except those that a stale test skips.
 
 Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.staleness`).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sancus(BlockMethod):
-    """See the module."""
+    """SANCUS; see the module."""
 
     name: ClassVar[str] = "sancus"
     stale_test: str = knob(STALE_TEST)
@@ -30,7 +30,7 @@ class Sancus(BlockMethod):
 
     @property
     def block_rule(self) -> BlockRule:
-        """As its knobs say."""
+        """The rule set by its knobs."""
         return BlockRule(
             test=self.stale_test,
             threshold=float(self.threshold),
@@ -39,7 +39,7 @@ class Sancus(BlockMethod):
         )
 
     def worker(self, context: Context) -> MethodWorker:
-        """Blocks, kept and tested."""
+        """The worker with stored and tested blocks."""
         from runtime.methods.sancus.worker import SancusWorker
 
         return SancusWorker(context, self)

@@ -1,11 +1,11 @@
-"""What a worker does in SANCUS (Algorithm 1): its stale tests, and the copies of blocks that were sent before.
+"""The worker of SANCUS (Algorithm 1): its stale tests, and the copies of blocks that were sent before.
 
-A flag for each layer and worker. All blocks of a layer are sent in the first iteration and as long as
-`warm_iterations` says; then those that the test asks for. Age is the same on every worker, so each knows by itself
-what all others send. How far rows have moved since they were sent last only their owner knows: the largest absolute
-change of a value, before dropout; before each layer every worker tells every other one number, whether it sends. The
-features of layer 0 never move. A worker's own block is always fresh, and whoever sends nothing still receives.
-With `skip_backward` a block whose rows are not sent keeps its gradient too, and the others go on with the last one.
+There is one flag for each layer and worker. All blocks of a layer are sent in the first iteration and during
+`warm_iterations`; then those that the test selects. Age is the same on every worker, so each worker knows what all
+others send. Only the owner of rows knows how far they have moved since they were last sent: the largest absolute change
+of a value, before dropout. Before each layer every worker sends every other one its flag. The features of layer 0 never
+move. A worker's own block is always fresh, and a worker that sends nothing still receives. With `skip_backward`, a
+block whose rows are not sent does not send its gradient either, and the others reuse the last one.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
     from runtime.methods.sancus import Sancus
 
 NEVER = -1
-"""When a block was sent last that has not been sent yet."""
+"""The iteration of a block that has not been sent yet."""
 
 
 class SancusWorker(BlockWorker):
-    """See the module."""
+    """The worker of SANCUS; see the module."""
 
     def __init__(self, context: Context, method: Sancus) -> None:
-        """Nothing has been sent yet."""
+        """A worker that has sent nothing yet."""
         self._blocks = StaleBlocks(context, method)
         super().__init__(context, self._blocks, float(method.clip) / math.sqrt(context.world))
 
     def state(self) -> dict[str, Tensor]:
-        """The copies kept of others' blocks, and what the tests know."""
+        """The stored copies of others' blocks, and the data of the tests."""
         return super().state() | self._blocks.state()
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         super().restore(done, state)
         self._blocks.restore(state)
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """With the flags."""
+        """Bytes sent, including the flags."""
         return super().bytes_sent() | self._blocks.flags_sent
 
 
 class StaleBlocks:
-    """Which blocks are sent: see `runtime.exchange.blocks.Policy`."""
+    """The rule for sending blocks; see `runtime.exchange.blocks.Policy`."""
 
     def __init__(self, context: Context, method: Sancus) -> None:
-        """Open the channel of the flags where they must be told."""
+        """Open the channel of the flags, if flags are sent."""
         self._context, self._rule = context, method.block_rule
         self._warm = int(method.warm_iterations)
         layers = len(context.widths) - 1
@@ -70,7 +70,7 @@ class StaleBlocks:
         self.flags_sent: dict[tuple[int, str], int] = {}
 
     def keeps(self, direction: Direction) -> bool:
-        """Rows; gradients only where they are left out."""
+        """Rows are stored; gradients only if some are skipped."""
         return direction is Direction.FORWARD or self._rule.skips_backward
 
     def test(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
@@ -94,7 +94,7 @@ class StaleBlocks:
         return [bool(flag) for flag in self._flags[layer]]
 
     def state(self) -> dict[str, Tensor]:
-        """When each block was sent last, and the copies of this worker's own rows."""
+        """When each block was sent last, and the copies of this worker's rows."""
         copies = {f"copy.{layer}": rows.cpu().clone() for layer, rows in self._copies.items()}
         return {"sent_in": torch.from_numpy(self._sent_in.copy())} | copies
 
@@ -126,13 +126,13 @@ class StaleBlocks:
         self._tested(t, layer, start)
 
     def _tested(self, t: Iteration, layer: Layer, start: object) -> None:
-        """The span of a test of rows that the layer before has made."""
+        """The span of a test of rows that the previous layer computed."""
         recorder = self._context.recorder
         end = recorder.mark_compute()
         recorder.add(OpKind.UPDATE, "compute", t, start, end, layer=layer - 1, direction=Direction.FORWARD)  # type: ignore[arg-type]
 
     def _all_flags(self, t: Iteration, layer: Layer, own: bool) -> list[bool]:
-        """Everybody's flag of a layer."""
+        """All workers' flags of a layer."""
         world, rank = self._context.world, self._context.channels.rank
         if world == 1:
             return [own]

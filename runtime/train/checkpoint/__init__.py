@@ -1,1 +1,1 @@
-"""Checkpoints: what a run saves to go on from, and the files that hold it."""
+"""Checkpoints: the state that a resumed run needs, and its files."""

@@ -1,11 +1,11 @@
-"""Checkpoints: a folder per saved iteration, one safetensors file per worker, and a JSON file that makes it whole.
+"""Checkpoints: a folder per saved iteration, one safetensors file per worker, and a JSON file that completes it.
 
-`checkpoints/000100/` holds what is needed to continue after 100 iterations. `state.json` is written last, with the
-SHA-256 of every worker's file and of itself. A folder without it is an attempt that never counts, and an altered file
-is detected. No random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are
-in worker 0's file; every worker's holds its rows and gradients in flight.
+`checkpoints/000100/` contains the state after 100 iterations. `state.json` is written last, with the SHA-256 of every
+worker's file and of itself. A folder without it is incomplete and never used, and an altered file is detected. No
+random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in worker 0's
+file; every worker's file has its rows and gradients in transit.
 
-A run continues from the requested checkpoint, or from its own last one after a restart.
+A run continues from the requested checkpoint, or from its last one after a restart.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from runtime.train.reduce import Optimizer
 
 STATE = "state.json"
 WORKERS = "--workers"
-"""What an identity calls the number of workers."""
+"""The name of the number of workers in an identity."""
 _UNSAID: Final = MappingProxyType({"--aggregator": "plain", "--sage-aggregator": "mean"})
-"""What checkpoints of older versions do not say."""
+"""The defaults of fields that checkpoints of older versions lack."""
 
 KEPT = 2
-"""Whole checkpoints that stay; older ones are removed."""
+"""The number of complete checkpoints that are kept; older ones are removed."""
 
 
 Sha256: TypeAlias = Annotated[str, Within(pattern="^[0-9a-f]{64}$")]
@@ -77,7 +77,10 @@ class CheckpointState(TypedDict):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is needed to go on. done: iterations. identity: what the run must agree on. notes: results so far."""
+    """The state for resuming. done: iterations. identity: the options that the run must share.
+
+    notes: results so far.
+    """
 
     done: Iteration
     identity: Mapping[str, Any]
@@ -87,7 +90,9 @@ class Checkpoint:
 
 
 def write_part(folder: Path, done: Iteration, rank: Rank, tensors: dict[str, Tensor]) -> bytes:
-    """Write one worker's tensors of the checkpoint after `done` iterations; the file's SHA-256. Raises FileError."""
+    """Write one worker's tensors of the checkpoint after `done` iterations; returns the file's SHA-256. Raises
+    FileError.
+    """
     target = folder / f"{done:06d}"
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -102,9 +107,9 @@ def write_part(folder: Path, done: Iteration, rank: Rank, tensors: dict[str, Ten
 def complete(
     folder: Path, done: Iteration, identity: Mapping[str, Any], notes: Mapping[str, Any], parts: Sequence[bytes]
 ) -> None:
-    """Make the checkpoint count, all `parts` (their SHA-256, by rank) being written. Raises FileError.
+    """Complete the checkpoint after all `parts` (their SHA-256, by rank) are written. Raises FileError.
 
-    It is the last one then: later ones, of a run that took another turn, go, and those before the last KEPT.
+    It is then the last one: later ones, of a diverged run, are removed, and so are those before the last KEPT.
     """
     document = {"done": done, "identity": identity, "notes": notes, "parts": [digest.hex() for digest in parts]}
     document["sha256"] = _digest(document)
@@ -123,7 +128,7 @@ def forget(folder: Path, done: Iteration) -> None:
 
 
 def set_aside(folder: Path) -> None:
-    """Move the checkpoints of an earlier run out of the way, to `<folder>.old`; one such generation stays.
+    """Move the checkpoints of an earlier run to `<folder>.old`; one such generation is kept.
 
     Raises FileError.
     """
@@ -138,14 +143,14 @@ def set_aside(folder: Path) -> None:
 
 
 def latest(folder: Path) -> Path | None:
-    """The last whole checkpoint in `folder`; None without one."""
+    """The last complete checkpoint in `folder`; None without one."""
     return next(reversed(_whole(folder)), None)
 
 
 def read_checkpoint(folder: Path, rank: Rank, identity: Mapping[str, Any]) -> Checkpoint:
-    """The checkpoint in the folder `folder` as worker `rank` needs it.
+    """The checkpoint in `folder` for worker `rank`.
 
-    Raises FileError when it is damaged, or made by a run that differs in `identity`: another model, graph, partition.
+    Raises FileError if it is damaged, or written by a run that differs in `identity`: another model, graph, partition.
     """
     state = _state(folder / STATE)
     made = state["identity"]
@@ -159,7 +164,7 @@ def read_checkpoint(folder: Path, rank: Rank, identity: Mapping[str, Any]) -> Ch
 
 
 def made_with(folder: Path, name: str) -> str:
-    """The option `name` of the run that made the checkpoint in the folder `folder`. Raises FileError."""
+    """The option `name` of the run that wrote the checkpoint in `folder`. Raises FileError."""
     found = _state(folder / STATE)["identity"].get(name, _UNSAID.get(name))
     if not isinstance(found, str):
         raise FileError(f"{folder / STATE}: identity.{name} is {found!r}, wanted text")
@@ -167,7 +172,7 @@ def made_with(folder: Path, name: str) -> str:
 
 
 def _state(path: Path) -> dict[str, Any]:
-    """The JSON of a checkpoint, of the right shape."""
+    """The JSON of a checkpoint, with its format checked."""
     found = read_json(path, "checkpoint", "; not the state of a checkpoint, or one of an older version")
     if found["sha256"] != _digest({name: value for name, value in found.items() if name != "sha256"}):
         raise FileError(f"{path}: altered: its sha256 is not that of its content")
@@ -183,7 +188,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def optimizer_tensors(optimizer: Optimizer, names: Mapping[Parameter, str]) -> dict[str, Tensor]:
-    """What the optimizer remembers of each weight, by `optimizer.<weight>.<what>`."""
+    """The optimizer's state of each weight, by `optimizer.<weight>.<what>`."""
     return {
         f"optimizer.{name}.{key}": torch.as_tensor(value)
         for weight, name in names.items()
@@ -214,7 +219,7 @@ def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:
         raise FileError(f"{path}: truncated or altered: its SHA-256 is not the one in {STATE}")
     try:
         found = load(content)
-    # torch has errors of its own for shapes that it cannot have.
+    # torch raises other errors for impossible shapes.
     except (SafetensorError, RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise FileError(f"{path}: not a file of tensors: {' '.join(str(error).split())[:200]}") from None
     return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
@@ -226,7 +231,7 @@ def _remove(folder: Path) -> None:
 
 
 def _whole(folder: Path) -> list[Path]:
-    """The whole checkpoints in `folder`, by their iterations."""
+    """The complete checkpoints in `folder`, by their iterations."""
     found = (state.parent for state in folder.glob(f"*/{STATE}"))
     return sorted(
         (checkpoint for checkpoint in found if checkpoint.name.isdecimal()), key=lambda checkpoint: int(checkpoint.name)
@@ -241,9 +246,9 @@ CHECKPOINTS: Final = "checkpoints"
 
 
 def starting_point(options: Options, out: Path) -> Path | None:
-    """The checkpoint to go on from: the last one of this very run after a restart, else that which was asked for.
+    """The checkpoint to continue from: the last one of this run after a restart, otherwise the requested one.
 
-    Raises FileError when what was asked for holds none.
+    Raises FileError if the requested folder contains none.
     """
     own = latest(out / CHECKPOINTS) if restarted() and writes_folder(options) else None
     if own is not None or options.resume is None:
@@ -256,7 +261,7 @@ def starting_point(options: Options, out: Path) -> Path | None:
 
 
 def with_saved_kernels(options: Options) -> Options:
-    """`options`; where --aggregator is auto and the run goes on from a checkpoint, with the kernels that made it.
+    """`options`; if --aggregator is auto and the run is resumed, with the kernels of the checkpoint.
 
     Raises FileError for a checkpoint that is missing or damaged.
     """

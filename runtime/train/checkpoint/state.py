@@ -1,4 +1,4 @@
-"""A session's checkpoints: where to go on from, what is saved and restored, and that all replicas agree."""
+"""A session's checkpoints: resuming, saving, restoring, and checking that all replicas are equal."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _METHOD, _WEIGHT = "method.", "weight."
 
 
 def resume(run: RunState, folder: Path | None) -> None:
-    """Put `run` where the checkpoint in `folder` was; None: at its beginning. All workers together.
+    """Restore `run` from the checkpoint in `folder`; None: start at the beginning. All workers call it together.
 
-    Raises FileError for a checkpoint that is damaged, of another run, or not the same on all workers, and ScenarioError
-    when more iterations are done than are asked for.
+    Raises FileError for a checkpoint that is damaged, of another run, or different between workers, and ScenarioError
+    if more iterations are done than requested.
     """
     worker = run.worker
     checkpoint = None if folder is None else read_checkpoint(folder, worker.place.rank, worker.identity())
@@ -75,7 +75,7 @@ def _restore(run: RunState, folder: Path, found: Checkpoint) -> None:
     worker.method.restore(found.done, rows)
     run.begun = run.done = found.done
     run.best, run.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
-    # What starting again and drawing again has sent is no part of the run.
+    # Traffic of starting and sampling again does not belong to the run.
     run.sent_before = found.own["sent"].numpy() - run.sent()
     run.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
     if run.trace is not None:
@@ -95,7 +95,7 @@ def _restore(run: RunState, folder: Path, found: Checkpoint) -> None:
 
 
 def _refuse_others(run: RunState, folder: Path, found: Checkpoint) -> None:
-    """Raises FileError for a checkpoint with weights that this model lacks: an older version's of another shape."""
+    """Raise FileError for a checkpoint without weights of this model, e.g. an older version's."""
     have = set(run.names.values())
     saved = {name.removeprefix(_WEIGHT) for name in found.shared if name.startswith(_WEIGHT)}
     if extra := sorted(saved - have):
@@ -103,9 +103,9 @@ def _refuse_others(run: RunState, folder: Path, found: Checkpoint) -> None:
 
 
 def save(run: RunState) -> None:
-    """Write the checkpoint after the iterations done so far; all workers together.
+    """Write the checkpoint after the iterations so far; all workers call it together.
 
-    Raises FileError when a file cannot be written, and what `same_replicas` and `refuse_bad_weights` do.
+    Raises FileError if a file cannot be written, and the errors of `same_replicas` and `refuse_bad_weights`.
     """
     worker, done = run.worker, run.done
     same_replicas(worker)
@@ -130,7 +130,7 @@ def save(run: RunState) -> None:
 
 
 def last_good(run: RunState) -> str:
-    """After a loss that is no number: forget the checkpoint of the weights that gave it; where the last good one is."""
+    """After a loss that is not finite: remove the checkpoint of the bad weights; returns the last good one."""
     folder, saved = run.out / CHECKPOINTS, run.saved
     if saved and saved[-1] == run.done:
         saved.pop()
@@ -146,14 +146,14 @@ def last_good(run: RunState) -> str:
 
 
 def refuse_bad_weights(worker: WorkerState, done: Iteration) -> None:
-    """Raise DivergedError when the step of the iteration before `done` left weights that are not finite numbers."""
+    """Raise DivergedError if the last step before `done` left weights that are not finite."""
     for name, weight in worker.network.named_parameters():
         if not bool(torch.isfinite(weight).all()):
             raise DivergedError(f"iteration {done - 1}: its step left values in {name} that are not finite numbers")
 
 
 def same_replicas(worker: WorkerState) -> None:
-    """Compare the weights of all workers bit for bit; raises RuntimeError when they differ."""
+    """Compare the weights of all workers bit for bit; raises RuntimeError if they differ."""
     digest = hashlib.sha256()
     for weight in worker.network.parameters():
         digest.update(weight.detach().cpu().numpy().tobytes())

@@ -183,7 +183,7 @@ def test_the_text_has_the_choice_and_its_confirmation(capsys: pytest.CaptureFixt
     assert main(["recommend", *SMALL, "--target-iteration", "3s"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in ("Use ", "% chance of meeting the 3.00 s target", "runner-up", "simulated; on t4, a10g at 15Gbps",
-                  "and tau at most 2 (change: --allow, --min-sampling-rate, --max-staleness); ties within 3 % go to",
+                  "and tau at most 2 (change: --method, --min-sampling-rate, --max-staleness); ties within 3 % go to",
                   "What moves the time", "With other limits"):  # fmt: skip
         assert words in text
 

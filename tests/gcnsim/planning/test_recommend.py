@@ -108,11 +108,11 @@ def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
     assert named.excludes(drawn) == "bns-gcn was not asked for (--allow bns-gcn allows it)"
     other = replace(scenario(), method=create_method("dgl"))
     assert Rule().excludes(other) == "dgl is shown for comparison only (--allow dgl allows it)"
-    assert named.text == (
+    assert named.report().text == (
         "pipegcn, with a sampling rate of at least 0.1 and tau at most 2 "
         "(change: --allow, --min-sampling-rate, --max-staleness)"
     )
-    assert Rule().text.startswith("full-graph, pipegcn, bns-gcn, psc-gcn, with a sampling rate")
+    assert Rule().report().text.startswith("full-graph, pipegcn, bns-gcn, psc-gcn, with a sampling rate")
 
 
 def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:

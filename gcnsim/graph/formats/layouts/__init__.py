@@ -1,4 +1,4 @@
-"""Folders in which data sets are published: read as they are, without a download and without a pickle."""
+"""Folders of published datasets, read in their original form, without a download and without pickle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_LISTED = 8
 def layout_of(folder: Path) -> Layout:
     """The layout of the files in `folder`, or in its `raw/`.
 
-    Raises FileError when none is there, for several kinds of nodes, and for pickles, which are never opened.
+    Raises FileError if there is none, for several kinds of nodes, and for pickles, which are never opened.
     """
     for kind in _READ:
         layout: Layout | None = kind.found(folder)
@@ -51,7 +51,7 @@ def layout_of(folder: Path) -> Layout:
 
 
 def _listed(folder: Path) -> str:
-    """What is in the folder, the first few by name."""
+    """The contents of the folder, the first few by name."""
     try:
         names = sorted(f"{item.name}/" if item.is_dir() else item.name for item in folder.iterdir())
     except OSError as error:

@@ -38,8 +38,9 @@ _TRAIN, _VAL = 0.6, 0.2
 
 @dataclass(frozen=True, slots=True)
 class IgbFolder:
-    """nodes: what the papers have, as arrays; edges: the file of the citations; unused: labels of other classes, and
-    what lies beside."""
+    """An IGB folder. nodes: arrays of the papers. edges: the file of the citations. unused: labels of other classes,
+    and other files.
+    """
 
     nodes: NpyFiles
     edges: Path
@@ -47,9 +48,9 @@ class IgbFolder:
 
     @classmethod
     def found(cls, folder: Path) -> IgbFolder | None:
-        """The layout in `folder`, its `processed/`, or flat; None when it is another.
+        """The layout in `folder`, its `processed/`, or flat; None for another layout.
 
-        Raises FileError where relations between other kinds of nodes lie beside.
+        Raises FileError if there are relations between other kinds of nodes.
         """
         for home in (folder, folder / "processed"):
             cites, papers = home / "paper__cites__paper" / _EDGES, home / "paper"
@@ -76,7 +77,7 @@ class IgbFolder:
         return cls(NpyFiles(folder, used), cites, unused)
 
     def graph(self, name: str) -> Graph:
-        """The citations; the nodes are as many as there are rows of features or labels."""
+        """The citation graph; the number of nodes is the number of rows of features or labels."""
         table = whole_numbers(str(self.edges), self._table())
         rows = self._rows()
         nodes = rows[0] if rows else int(table.max(initial=-1)) + 1
@@ -86,7 +87,7 @@ class IgbFolder:
         return replace(graph, features=widths.features, classes=widths.classes)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features and labels; the split is the loader's rule."""
+        """Features and labels; the split follows the loader's rule."""
         found = node_arrays(self.nodes, nodes, wanted)
         if contents_of(self.nodes).split:
             return found
@@ -109,12 +110,12 @@ class IgbFolder:
         return GraphSize(rows[0] if rows else 2 * edges[0], 2 * edges[0] if edges else 0, loaded)
 
     def _rows(self) -> list[int]:
-        """Of features and of labels, as far as they are there."""
+        """The numbers of rows of features and labels, if present."""
         held = contents_of(self.nodes)
         return [shape[0] for key in (held.features, held.labels) if key and (shape := self.nodes.shape(key))]
 
     def _table(self) -> AnyArray:
-        """The citations, [E, 2] whatever their number."""
+        """The citations, [E, 2] for any E."""
         table = read_npy(self.edges)
         if table.ndim != 2 or table.shape[1] != 2:
             raise FileError(f"{self.edges} is {table.dtype}{list(table.shape)}; [E, 2] is needed")
@@ -126,7 +127,7 @@ _META, _SETS = "meta.txt", {"train_set": "NUM_TRAIN_SET", "valid_set": "NUM_VALI
 
 @dataclass(frozen=True, slots=True)
 class GnnLabFolder:
-    """home: the folder of the files."""
+    """A GNNLab folder. home: the folder of the files."""
 
     home: Path
 
@@ -137,7 +138,7 @@ class GnnLabFolder:
         return None if home is None else cls(home)
 
     def graph(self, name: str) -> Graph:
-        """The graph, with the widths that `meta.txt` and the labels say."""
+        """The graph, with the widths from `meta.txt` and the labels."""
         text = self._said()
         nodes, edges = self._count(text, "NUM_NODE"), self._count(text, "NUM_EDGE")
         indptr = read_raw(self.home / "indptr.bin", np.uint32, (nodes + 1,))
@@ -156,7 +157,7 @@ class GnnLabFolder:
         )
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features, labels and masks as far as the files are there and `meta.txt` says their sizes."""
+        """Features, labels and masks, if the files exist and `meta.txt` has their sizes."""
         text = self._said()
         features = self._features(text, nodes) if "x" in wanted else None
         labels = self._labels(nodes) if "labels" in wanted else None
@@ -176,7 +177,7 @@ class GnnLabFolder:
         )
 
     def _said(self) -> dict[str, int]:
-        """The counts of `meta.txt`. Raises FileError for a line that is not a name and whole number."""
+        """The counts in `meta.txt`. Raises FileError for a line that is not a name and a whole number."""
         document: dict[str, int] = {}
         for number, line in enumerate(file_text(self.home / _META).decode("utf-8", "replace").splitlines(), start=1):
             words = line.split()
@@ -203,7 +204,7 @@ class GnnLabFolder:
         return read_raw(file, np.uint64, (nodes,)) if file.is_file() else None
 
     def _sets(self, document: dict[str, int]) -> dict[Path, int]:
-        """The files of train, validation and test with their counts; none unless all three are there."""
+        """The files of train, validation and test with their counts; empty unless all three exist."""
         files = {self.home / f"{part}.bin": key for part, key in _SETS.items()}
         if not all(file.is_file() for file in files):
             return {}
@@ -212,13 +213,13 @@ class GnnLabFolder:
 
 @dataclass(frozen=True, slots=True)
 class ArrayFolder:
-    """source: the files."""
+    """A folder of `.npy` files. source: the files."""
 
     source: NpyFiles
 
     @classmethod
     def found(cls, folder: Path) -> ArrayFolder | None:
-        """The layout in `folder` or its `raw/`; None where no file is named as edges are."""
+        """The layout in `folder` or its `raw/`; None if no file is named like edges."""
         for home in (folder, folder / "raw"):
             source = NpyFiles.in_folder(home)
             if contents_of(source).edges is not None:
@@ -230,7 +231,7 @@ class ArrayFolder:
         return graph_of_arrays(self.source, name)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features, labels and masks as far as they are there."""
+        """Features, labels and masks, if present."""
         return node_arrays(self.source, nodes, wanted)
 
     def size(self, *, features: bool) -> GraphSize:

@@ -19,16 +19,16 @@ from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.source import GraphSize, file_text
 
 _MOST_BYTES = 2**24
-"""Of a JSON that is looked at: DGL's are a few kB."""
+"""The largest JSON that is read; DGL's have a few kB."""
 
 
 _MOST_NAME = 4096
-"""Characters of a path: what Linux allows."""
+"""The most characters of a path in Linux."""
 
 
 @dataclass(frozen=True, slots=True)
 class DglFacts:
-    """What the JSON says. inner_nodes, inner_edges: owned by each part; None where a file beside it says it."""
+    """The contents of the JSON. inner_nodes, inner_edges: owned by each part; None if a separate file has them."""
 
     name: str
     method: str
@@ -39,12 +39,12 @@ class DglFacts:
     inner_nodes: tuple[int, ...] | None
     inner_edges: tuple[int, ...] | None
     missing: tuple[str, ...]
-    """Files that the JSON names and that are not there."""
+    """Files named in the JSON that do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class DglFolder:
-    """config: the JSON; partition: what it holds."""
+    """A folder of a DGL partition. config: the JSON; partition: its content."""
 
     config: Path
     partition: dict[str, Any]
@@ -53,7 +53,7 @@ class DglFolder:
     def found(cls, folder: Path) -> DglFolder | None:
         """The layout in `folder`; None when it is another."""
         for path in sorted(folder.glob("*.json")):
-            # A link to nothing, or a folder of such a name, is no JSON of DGL's.
+            # A broken link, or a folder of such a name, is not DGL's JSON.
             if not path.is_file() or path.stat().st_size > _MOST_BYTES:
                 continue
             try:
@@ -86,7 +86,7 @@ class DglFolder:
         )
 
     def graph(self, name: str) -> Graph:
-        """Never a graph. Raises FileError saying what is needed."""
+        """Always raises FileError with the missing requirements."""
         raise FileError(
             f"{self.config}: the edges are in part*/graph.dgl, a binary that only DGL reads; "
             "convert it with DGL as docs/files.md shows (gcnsim graph info prints what the JSON says)"
@@ -115,7 +115,7 @@ class DglFolder:
         return value
 
     def _owned(self, key: str, parts: int, total: int) -> tuple[int, ...] | None:
-        """Sizes of each part's ranges over all types of `key`; None when it is the name of a file."""
+        """Sizes of each part's ranges over all types of `key`; None if it is the name of a file."""
         value = self.partition.get(key)
         if isinstance(value, str):
             return None
@@ -148,7 +148,7 @@ class DglFolder:
             name = files["part_graph"]
             if not name.isprintable() or len(name) > _MOST_NAME:
                 raise FileError(f"{self.config}: part-{part}: part_graph is {name!r:.40}; the name of a file is needed")
-            # Not Path.is_file, which raises for a name that is too long for a file.
+            # Path.is_file raises for a name that is too long for a file, so it is not used.
             if not os.path.isfile(self.config.parent / name):
                 names.append(name)
         return tuple(names)

@@ -1,8 +1,8 @@
-"""DGL's CSV data set: `meta.yaml`, a CSV of the edges and one of the nodes.
+"""DGL's CSV dataset: `meta.yaml`, a CSV of the edges and one of the nodes.
 
-`meta.yaml` names the files (`edge_data`, `node_data`), the columns of ids (`src_id`, `dst_id`, `node_id` where it says
-nothing) and the separator. Other columns are data; text of numbers between commas is a row of an array. Nodes are
-numbered in the order of their ids. Format: "Loading data from CSV files" of DGL's user guide, `CSVDataset`.
+`meta.yaml` names the files (`edge_data`, `node_data`), the columns of ids (by default `src_id`, `dst_id`, `node_id`)
+and the separator. Other columns are data; comma-separated numbers in a cell are a row of an array. Nodes are numbered
+in the order of their ids. Format: "Loading data from CSV files" of DGL's user guide, `CSVDataset`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GRAPH = "graph_id"
 
 @dataclass(frozen=True, slots=True)
 class DglCsvFolder:
-    """document: what `meta.yaml` says."""
+    """A DGL CSV dataset. document: the contents of `meta.yaml`."""
 
     document: Document
 
@@ -57,7 +57,7 @@ class DglCsvFolder:
         return replace(graph, features=widths.features, classes=widths.classes, original_ids=original)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features, labels and masks as far as there are such columns."""
+        """Features, labels and masks, if there are such columns."""
         return node_arrays(self._node_columns(self._files()[1])[1], nodes, wanted)
 
     def size(self, *, features: bool) -> GraphSize:
@@ -66,7 +66,7 @@ class DglCsvFolder:
         return GraphSize(nodes[0], 2 * edges[0], edges[1] + nodes[1] * (2 if features else 1))
 
     def _files(self) -> tuple[Document, Document]:
-        """What `meta.yaml` says about the edges and about the nodes. Raises FileError for several kinds of either."""
+        """The entries of `meta.yaml` for edges and for nodes. Raises FileError for several kinds of either."""
         edges, nodes = (list(self.document.entries(key)) for key in ("edge_data", "node_data"))
         if len(nodes) > 1:
             refuse_kinds(
@@ -92,7 +92,7 @@ class DglCsvFolder:
         return columns[name]
 
     def _node_columns(self, document: Document) -> tuple[AnyArray, HeldArrays]:
-        """The ids, ascending, and the other columns in that order, lists of numbers as arrays."""
+        """The ids, ascending, and the other columns in that order, with lists of numbers as arrays."""
         file, columns = document.file("file_name"), self._columns(document)
         field = document.text("node_id_field", "node_id")
         ids, order, counts = np.unique(self._column(document, columns, field), return_index=True, return_counts=True)
@@ -135,7 +135,7 @@ def _plain(values: AnyArray) -> AnyArray:
 
 
 def _array(where: str, column: AnyArray) -> AnyArray:
-    """The column, or [N, width] where it is texts of equally many numbers between commas; other texts stay texts."""
+    """The column, or [N, width] for texts of equally many comma-separated numbers; other texts stay texts."""
     if column.dtype.kind != "U" or not column.size:
         return column
     rows = [text.strip("[]() ") for text in column.tolist()]
@@ -151,7 +151,7 @@ def _array(where: str, column: AnyArray) -> AnyArray:
 
 
 def _places(where: str, ends: AnyArray, ids: AnyArray) -> AnyArray:
-    """Where each of `ends` stands among the ascending `ids`. Raises FileError for one that is not a node."""
+    """The position of each of `ends` among the ascending `ids`. Raises FileError for an unknown id."""
     if ends.dtype.kind != ids.dtype.kind:
         ends, ids = ends.astype(np.str_), ids.astype(np.str_)
         order = np.argsort(ids)

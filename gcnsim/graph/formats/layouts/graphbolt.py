@@ -31,7 +31,10 @@ _NUMPY, _CSV = "numpy", "csv"
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """ids and labels of each part, as files; classes: as the task says; unused: what of the tasks is left out."""
+    """The split.
+
+    ids and labels of each part, as files; classes: from the task; unused: skipped contents of the tasks.
+    """
 
     ids: dict[str, Path]
     labels: dict[str, Path]
@@ -42,13 +45,13 @@ class _Sets:
 
 @dataclass(frozen=True, slots=True)
 class GraphBoltFolder:
-    """document: what `metadata.yaml` says."""
+    """A GraphBolt dataset. document: the contents of `metadata.yaml`."""
 
     document: Document
 
     @classmethod
     def found(cls, folder: Path) -> GraphBoltFolder | None:
-        """The layout in `folder`; None when it is another. Raises FileError for what GraphBolt has preprocessed."""
+        """The layout in `folder`; None for another layout. Raises FileError for preprocessed GraphBolt data."""
         path = folder / "metadata.yaml"
         if not path.is_file():
             return None
@@ -133,7 +136,7 @@ class GraphBoltFolder:
         yield from self.document.entries("feature_data")
 
     def _features(self) -> NpyFiles:
-        """The arrays of the nodes, by the names that the document gives them."""
+        """The arrays of the nodes, by their names in the document."""
         files = {
             entry.text("name"): entry.file("path")
             for entry in self._entries()
@@ -171,7 +174,7 @@ class GraphBoltFolder:
         return _Sets(ids, labels, classes if type(classes) is int and classes > 0 else None, others)
 
     def _unnamed_sets(self) -> _Sets:
-        """The files of `set/` by their names, where the document names no task."""
+        """The files of `set/` by their names, if the document names no task."""
         files = NpyFiles.in_folder(self.document.path.parent / "set")
         held = contents_of(files)
         split = held.split
@@ -185,7 +188,7 @@ class GraphBoltFolder:
         return _Sets(ids, labels, note=note if labels else note.replace(" and labels are", " is"))
 
     def _labels(self, sets: _Sets, nodes: int) -> AnyArray | None:
-        """int64[N], -1 where no set has a label; None where a set has none at all."""
+        """int64[N], -1 if no set has a label; None if a set has no labels at all."""
         if set(sets.labels) != set(sets.ids) or not sets.ids:
             return None
         labels = np.full(nodes, -1, np.int64)
@@ -202,7 +205,7 @@ class GraphBoltFolder:
 
 
 def _ids(file: Path) -> AnyArray:
-    """Node numbers, or a mask as it stands."""
+    """Node numbers, or a mask unchanged."""
     found = read_npy(file)
     if found.dtype.kind == "b" and found.ndim == 1:
         return found

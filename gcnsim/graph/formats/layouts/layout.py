@@ -1,7 +1,7 @@
-"""The protocol of a published data set's layout, and the checks and readers that layouts share.
+"""The protocol of a published dataset's layout, and shared checks and readers.
 
-Some graphs are not read, because reading them would execute the file's content or needs another library. `Document`
-reads the YAML that describes a data set of DGL, and looks up its keys.
+Some graphs are refused, because reading them would execute the file's content or needs another library. `Document`
+reads the YAML that describes a DGL dataset, and looks up its keys.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Layout(Protocol):
         """The graph, with the widths of features and labels. Raises FileError, GraphError as `load_graph`."""
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Those of the `wanted` arrays, named as in `gcnsim.graph.formats.nodes`, that the files hold.
+        """The `wanted` arrays, named as in `gcnsim.graph.formats.nodes`, that the files contain.
 
         Raises FileError.
         """
 
     def size(self, *, features: bool) -> GraphSize:
-        """What `graph` reads and, with `features`, `arrays` too; from headers where there are any."""
+        """The size of what `graph` reads and, with `features`, of `arrays`; from headers if there are any."""
 
 
 def home_of(folder: Path, *names: str) -> Path | None:
-    """The folder, or its `raw/`, that holds all the files `names`."""
+    """The folder, or its `raw/`, that contains all the files `names`."""
     for home in (folder, folder / "raw"):
         if all((home / name).is_file() for name in names):
             return home
@@ -49,13 +49,13 @@ def home_of(folder: Path, *names: str) -> Path | None:
 
 
 def check_rows(where: str, what: str, shape: tuple[int, ...], nodes: int) -> None:
-    """Raises FileError unless `shape` has a row for each node."""
+    """Raise FileError unless `shape` has one row per node."""
     if not shape or shape[0] != nodes:
         raise FileError(f"{where}: {what} have shape {list(shape)}; {nodes} rows, one for each node, are needed")
 
 
 def check_classes(where: str, labels: AnyArray) -> None:
-    """Raises FileError for a class below 0, which these files have no use for."""
+    """Raise FileError for a negative class, which these files do not use."""
     if labels.size and labels.min() < 0:
         raise FileError(f"{where}: a class of {labels.min()}; whole numbers from 0 are allowed")
 
@@ -64,7 +64,7 @@ _PLANETOID = ("x", "tx", "allx", "y", "ty", "ally", "graph")
 
 
 def refuse_pickles(folder: Path) -> None:
-    """Raises FileError when `folder` holds pickles: Planetoid's `ind.NAME.*`, or processed `.pt` files."""
+    """Raise FileError if `folder` contains pickles: Planetoid's `ind.NAME.*`, or processed `.pt` files."""
     for home in (folder, folder / "raw"):
         names = sorted({item.name.split(".")[1] for item in home.glob("ind.*.graph") if item.name.count(".") == 2})
         if names and home_of(home, *(f"ind.{names[0]}.{part}" for part in _PLANETOID)):
@@ -82,7 +82,7 @@ def refuse_pickles(folder: Path) -> None:
 
 
 def refuse_kinds(where: str, what: str, kinds: Sequence[str], relation: Path | None = None) -> NoReturn:
-    """Raises FileError for a data set `what` of several kinds of nodes. relation: of one kind, which may be read."""
+    """Raise FileError for a dataset `what` with several kinds of nodes. relation: a readable one with a single kind."""
     listed = f" ({', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''})" if kinds else ""
     hint = "write the edges between nodes of one kind as an edge list"
     if relation is not None:
@@ -91,7 +91,7 @@ def refuse_kinds(where: str, what: str, kinds: Sequence[str], relation: Path | N
 
 
 def refuse_relations(folder: Path) -> None:
-    """Raises FileError when `folder` holds relations between several kinds of nodes: OGB's, or MAG240M's."""
+    """Raise FileError if `folder` has relations between several kinds of nodes: OGB's, or MAG240M's."""
     for home in (folder, folder / "raw"):
         counts, relations = home / "num-node-dict.csv.gz", home / "relations"
         if counts.is_file() or relations.is_dir():
@@ -112,8 +112,8 @@ def refuse_relations(folder: Path) -> None:
 def read_numbers(path: Path, dtype: DTypeLike) -> AnyArray:
     """The table at `path`, [rows, columns] of `dtype`; an empty file is [0, 0].
 
-    Raises FileError, the path first, when it cannot be read, is truncated, or holds anything but equally long rows of
-    such numbers.
+    Raises FileError, starting with the path, if it is unreadable, truncated, or contains anything but equally long rows
+    of such numbers.
     """
     try:
         with plain_bytes(path) as file, warnings.catch_warnings():
@@ -126,7 +126,7 @@ def read_numbers(path: Path, dtype: DTypeLike) -> AnyArray:
 
 
 def read_column(path: Path, dtype: DTypeLike) -> AnyArray:
-    """The only column of the table at `path`. Raises FileError as `read_numbers`, and for more columns."""
+    """The only column of the table at `path`. Raises FileError as in `read_numbers`, and for more columns."""
     table = read_numbers(path, dtype)
     if table.size and table.shape[1] != 1:
         raise FileError(f"{path}: {table.shape[1]} columns; 1 is needed")
@@ -134,7 +134,7 @@ def read_column(path: Path, dtype: DTypeLike) -> AnyArray:
 
 
 def columns_of(path: Path) -> int:
-    """The columns of the first line at `path`; 0 when there is none. Raises FileError when it cannot be read."""
+    """The number of columns in the first line at `path`; 0 for an empty file. Raises FileError if it is unreadable."""
     with plain_bytes(path) as file:
         line = file.readline(2**26)
     return line.count(b",") + 1 if line.strip() else 0
@@ -142,7 +142,7 @@ def columns_of(path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping of the YAML file at `path`; at: where it stands there, for messages."""
+    """A mapping of the YAML file at `path`; at: its key path, for messages."""
 
     path: Path
     held: dict[str, Any]
@@ -151,20 +151,20 @@ class Document:
     @classmethod
     def read(cls, path: Path) -> Document:
         """The whole document. Raises FileError unless it is a mapping."""
-        found = read_yaml(path)
-        if not isinstance(found, dict):
-            raise FileError(f"{path}: a mapping of keys is needed, not {type(found).__name__}")
-        return cls(path, found)
+        document = read_yaml(path)
+        if not isinstance(document, dict):
+            raise FileError(f"{path}: a mapping of keys is needed, not {type(document).__name__}")
+        return cls(path, document)
 
     def inner(self, key: str) -> Document:
-        """The mapping under `key`; an empty one where there is none."""
+        """The mapping under `key`; empty if missing."""
         value = self.held.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.wrong(key, "a mapping")
         return Document(self.path, value or {}, f"{self.at}{key}.")
 
     def entries(self, key: str) -> Iterator[Document]:
-        """The mappings in the list under `key`; none where there is no list."""
+        """The mappings in the list under `key`; empty if missing."""
         value = self.held.get(key)
         if value is None:
             return
@@ -188,17 +188,17 @@ class Document:
         return value
 
     def file(self, key: str) -> Path:
-        """The file that `key` names, in the document's folder. Raises FileError where it is not there, or elsewhere."""
+        """The file that `key` names, in the document's folder. Raises FileError if it is missing or elsewhere."""
         name = self.text(key)
         path = self.path.parent / name
         if Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable():
             raise self.wrong(key, "a path inside the folder")
-        # Not Path.is_file, which raises for a name that is too long for a file.
+        # Path.is_file raises for a name that is too long for a file, so it is not used.
         if not os.path.isfile(path):
             raise FileError(f"{self.path}: {self.at}{key} names {name!r:.80}, which is not there")
         return path
 
     def wrong(self, key: str, needed: str) -> FileError:
-        """What to raise for a value of another kind."""
+        """The error for a value of another kind."""
         found = "missing" if key not in self.held else f"{self.held[key]!r:.60}"
         return FileError(f"{self.path}: {self.at}{key} is {found}; {needed} is needed")

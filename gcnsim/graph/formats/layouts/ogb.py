@@ -30,7 +30,7 @@ _ARRAYS = ("edge_index", "num_nodes_list", "num_edges_list", "node_feat")
 
 @dataclass(frozen=True, slots=True)
 class OgbFolder:
-    """raw: the folder of the files; archived: whether they are `data.npz` and `node-label.npz`."""
+    """An OGB folder. raw: the folder of the files; archived: whether they are `data.npz` and `node-label.npz`."""
 
     raw: Path
     archived: bool
@@ -72,7 +72,7 @@ class OgbFolder:
         )
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features and labels as far as they are there; masks of the only split."""
+        """Features and labels, if present; masks of the only split."""
         found: dict[str, AnyArray] = {}
         if "x" in wanted and self._feature_shape() is not None:
             found["x"] = self._features()
@@ -87,7 +87,7 @@ class OgbFolder:
         return Found(found)
 
     def size(self, *, features: bool) -> GraphSize:
-        """From the headers of the archives; of text by counting."""
+        """From the headers of the archives; text is counted."""
         nodes = self._nodes()
         if self.archived:
             with opened(self.raw / "data.npz") as archive:
@@ -99,7 +99,7 @@ class OgbFolder:
         return GraphSize(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
 
     def _unread(self) -> tuple[str, ...]:
-        """Files, or arrays of the archive, that hold more than is read."""
+        """Files, or arrays of the archive, whose contents are not read."""
         if self.archived:
             with opened(self.raw / "data.npz") as archive:
                 return tuple(name for name in archive.names() if name not in _ARRAYS)
@@ -119,7 +119,10 @@ class OgbFolder:
         return int(counts[0])
 
     def _feature_shape(self) -> tuple[int, ...] | None:
-        """None without features; of text the rows are counted, since a table of another length is another's."""
+        """The shape of the features, None without them.
+
+        In text, rows are counted, because a mismatch must be detected.
+        """
         if self.archived:
             with opened(self.raw / "data.npz") as archive:
                 return archive.shape("node_feat") if "node_feat" in archive else None
@@ -145,7 +148,7 @@ class OgbFolder:
         return _one_task(str(file), labels) if labels.ndim == 1 or labels.shape[1] == 1 else labels
 
     def _split(self) -> Path | None:
-        """The folder of the split; None when there is none."""
+        """The folder of the split; None if there is none."""
         root = (self.raw.parent if self.raw.name == "raw" else self.raw) / "split"
         splits = sorted(item for item in root.iterdir() if item.is_dir()) if root.is_dir() else []
         if len(splits) > 1:
@@ -159,12 +162,12 @@ def _either(split: Path, part: str) -> Path:
 
 
 def _one_task(where: str, labels: AnyArray) -> AnyArray:
-    """int64[N], -1 where there is no number."""
+    """int64[N], -1 for a missing number."""
     column = labels.ravel()
     if column.dtype.kind not in "fiu":
         raise FileError(f"{where}: labels are {column.dtype}; numbers are needed")
     known = ~np.isnan(column)
-    with np.errstate(invalid="ignore"):  # the remainder of inf, found as no class
+    with np.errstate(invalid="ignore"):  # inf has a remainder of NaN, which is not a class
         wrong = known & ~((column >= 0) & (column < 2**31) & (column % 1 == 0))
     if wrong.any():
         raise FileError(f"{where}: class labels must be whole numbers from 0, or nan, not {column[wrong][0]}")

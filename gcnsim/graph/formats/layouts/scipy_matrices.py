@@ -40,7 +40,7 @@ _ROLES = ("tr", "va", "te")
 
 @dataclass(frozen=True, slots=True)
 class SaintFolder:
-    """home: the folder of the four files."""
+    """A GraphSAINT folder. home: the folder of the four files."""
 
     home: Path
 
@@ -51,7 +51,7 @@ class SaintFolder:
         return None if home is None else cls(home)
 
     def graph(self, name: str) -> Graph:
-        """The whole graph; widths from the other files as far as they are there."""
+        """The whole graph; widths from the other files if they exist."""
         graph = read_npz(self.home / MATRIX, name)
         features = classes = None
         if (self.home / FEATURES).is_file():
@@ -63,7 +63,7 @@ class SaintFolder:
         return replace(graph, features=features, classes=classes)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features, labels and masks as far as they are there."""
+        """Features, labels and masks, if present."""
         found: dict[str, AnyArray] = {}
         if "x" in wanted and (self.home / FEATURES).is_file():
             found["x"] = read_npy(self.home / FEATURES)
@@ -75,7 +75,7 @@ class SaintFolder:
         return Found(found)
 
     def size(self, *, features: bool) -> GraphSize:
-        """From headers; JSON by the bytes of its text, which its objects take several times over."""
+        """From headers; JSON by the bytes of its text, whose objects need several times as much."""
         with opened(self.home / MATRIX) as archive:
             size = stored_size(archive)
         texts = [self.home / name for name in (CLASSES, ROLES)]
@@ -106,7 +106,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _labels(path: Path, nodes: int) -> AnyArray:
-    """int64[N], -1 where the map names no class; or the lists of 0 and 1, [N, C], of which none may be missing."""
+    """int64[N], -1 if the map has no class; or the lists of 0 and 1, [N, C], which must be complete."""
     given = _json(path)
     try:
         ids = np.array([int(key) for key in given], np.int64)
@@ -157,7 +157,7 @@ class RedditPair:
 
     @classmethod
     def found(cls, folder: Path) -> RedditPair | None:
-        """The pair in `folder` or its `raw/`; None when it is not there."""
+        """The pair in `folder` or its `raw/`; None if it does not exist."""
         for name in GRAPHS:
             home = home_of(folder, DATA, name)
             if home is not None:
@@ -212,7 +212,7 @@ ADJACENCY = "adj.npz"
 
 @dataclass(frozen=True, slots=True)
 class PaGraphFolder:
-    """source: the files of the nodes, beside the matrix."""
+    """A PaGraph folder. source: the files of the nodes."""
 
     source: NpyFiles
 
@@ -223,14 +223,14 @@ class PaGraphFolder:
         return None if home is None else cls(NpyFiles.in_folder(home))
 
     def graph(self, name: str) -> Graph:
-        """The graph of the matrix; widths from the files beside it."""
+        """The graph of the matrix; widths from the other files."""
         graph = read_npz(self.source.path / ADJACENCY, name)
         widths = widths_of(self.source, graph.nodes)
         cleaning = replace(graph.cleaning, ignored=(*graph.cleaning.ignored, *widths.unused))
         return replace(graph, features=widths.features, classes=widths.classes, cleaning=cleaning)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
-        """Features, labels and masks as far as they are there."""
+        """Features, labels and masks, if present."""
         return node_arrays(self.source, nodes, wanted)
 
     def size(self, *, features: bool) -> GraphSize:
