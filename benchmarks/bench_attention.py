@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from benchmarks.bench_kernels import CPU, ROUNDS, in_turn
 from benchmarks.measuring import Figure, report
 from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
 from runtime.model import GatLayer

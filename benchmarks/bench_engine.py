@@ -20,6 +20,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.measuring import Figure, report
+from gcnsim.core.streams import stream
 from gcnsim.engine import Run, compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import simulate_by
@@ -27,11 +28,10 @@ from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.reference import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.run import write_schedule
-from gcnsim.sources import open_source
-from gcnsim.sources.model import resolve_model
-from gcnsim.sources.source import RangeEnd
-from gcnsim.streams import stream
+from gcnsim.simulation.source import RangeEnd
 
 RUNS = 5
 METHODS = ("full-graph", "pipegcn", "psc-gcn")

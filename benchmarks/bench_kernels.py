@@ -21,10 +21,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.measuring import Figure, report
+from gcnsim.core.streams import stream
 from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph, split
-from gcnsim.sampling import draw_edges
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
+from gcnsim.workload.draws import draw_edges
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
 

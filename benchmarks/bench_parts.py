@@ -67,9 +67,9 @@ def alone(graph: str, what: str, gpus: int) -> tuple[float, float]:
 def one(graph: str, what: str, gpus: int) -> tuple[float, float]:
     """Processor seconds that the counts take, and the peak in MB."""
     from gcnsim.scenario import SCHEMA, from_mapping
-    from gcnsim.sources import open_source
-    from gcnsim.sources.model import resolve_model
-    from gcnsim.sources.source import RangeEnd
+    from gcnsim.simulation.model import resolve_model
+    from gcnsim.simulation.open_source import open_source
+    from gcnsim.simulation.source import RangeEnd
 
     requested = {"cluster": {"gpus": gpus}, "workload": {"dataset": graph}, "method": METHODS[what]}
     scenario = from_mapping({"schema": SCHEMA, **requested}, "benchmark")

@@ -16,12 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.measuring import Figure, report
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.processes import cores, parallel_map
 from gcnsim.engine import compile_now, simulate
-from gcnsim.ids import FloatArray
-from gcnsim.processes import cores, parallel_map
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import write_schedule
-from gcnsim.sources import RangeEnd, open_source, resolve_model
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import PS_PER_S
 
 CONFIGURATIONS, ITERATIONS, GPUS = 100, 1000, 6

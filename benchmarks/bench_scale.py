@@ -101,10 +101,10 @@ def one(method: str, gpus: int) -> dict[str, Any]:
 def written(method: str, gpus: int, spent: dict[str, float]) -> Schedule:
     """The schedule of a method; what it took is kept in `spent`."""
     from gcnsim.scenario import SCHEMA, from_mapping
+    from gcnsim.simulation.model import resolve_model
+    from gcnsim.simulation.open_source import open_source
     from gcnsim.simulation.run import write_schedule
-    from gcnsim.sources import open_source
-    from gcnsim.sources.model import resolve_model
-    from gcnsim.sources.source import RangeEnd
+    from gcnsim.simulation.source import RangeEnd
 
     scenario = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
     accesses = open_source(scenario)

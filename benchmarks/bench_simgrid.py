@@ -19,13 +19,14 @@ import numpy as np
 
 from benchmarks.bench_engine import schedule_of, unequal
 from benchmarks.measuring import Figure, report
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.ids import IntArray
 from gcnsim.engine import Run, compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.reference import simulate
-from gcnsim.ids import IntArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from tests.simgrid_peer import ABSENT, Answer, Flow, Route, ask_flows, ask_schedule, available

@@ -1,8 +1,8 @@
 """How long a process that a message wakes waits for a core while all are busy, and how long busy ones keep theirs.
 
-With twice as many busy processes as cores, the mean of the first is `gcnsim.calibration.links.WAKE_S`: so long a thread
-keeps its core from one that has just been given work. The median of the second is `SLICE_S` there: so long it keeps its
-core from one that is as busy.
+With twice as many busy processes as cores, the mean of the first is `gcnsim.evidence.fit_links.WAKE_S`: so long a
+thread keeps its core from one that has just been given work. The median of the second is `SLICE_S` there: so long it
+keeps its core from one that is as busy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import Figure, report
-from gcnsim.resources import usable_resources
+from gcnsim.core.resources import usable_resources
 
 MESSAGES, APART_S = 2_000, 5e-3
 WORDS = (("median", 50), ("90th percentile", 90), ("99th percentile", 99))

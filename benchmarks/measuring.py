@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from gcnsim.resources import usable_resources
+from gcnsim.core.resources import usable_resources
 
 OUT = Path(__file__).resolve().parents[1] / "out"
 

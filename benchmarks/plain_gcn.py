@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gcnsim.ids import AnyArray
-from gcnsim.processes import cores
+from gcnsim.core.ids import AnyArray
+from gcnsim.core.processes import cores
 from runtime.data import load_dataset
 from runtime.options import Options
 

@@ -16,12 +16,13 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from gcnsim.core.ids import AnyArray, FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph
-from gcnsim.ids import AnyArray, FloatArray
-from gcnsim.partition import Part, partition_graph, split
-from gcnsim.sampling import VarianceReduction
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, split
 from gcnsim.trace import local_norms
+from gcnsim.workload.samplers import VarianceReduction
 from runtime.data import Dataset
 
 

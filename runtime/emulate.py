@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-from gcnsim.terminal import screened
+from gcnsim.core.terminal import screened
 
 
 def leave_quietly(program: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gcnsim.terminal import screened
+from gcnsim.core.terminal import screened
 from runtime.cli.measure import main
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gcnsim.errors import FileError
-from gcnsim.fields.rules import FINITE, check_values
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.fields import FINITE, check_values
+from gcnsim.core.streams import stream
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.source import file_start
-from gcnsim.io.atomic import atomic_write
-from gcnsim.streams import stream
 from runtime.aggregate import Matrix, attention_sum, neighbour_max
 from runtime.options import Options
 

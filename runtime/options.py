@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Number, PerLayer, PerLayerValues
-from gcnsim.knobs import KnobValue
-from gcnsim.partition import BALANCES, NODES
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.fields import Number
+from gcnsim.core.per_layer import PerLayer, PerLayerValues
+from gcnsim.graph.assign import BALANCES, NODES
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import KnobValue
 
 Held: TypeAlias = KnobValue | CacheSize | PerLayer
 """A knob's value in a method."""

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.measuring import Figure, report
 from benchmarks.plain_psc import Setting, accuracy
-from gcnsim.processes import cores
+from gcnsim.core.processes import cores
 from runtime.data import load_dataset
 from runtime.options import Options
 

@@ -19,11 +19,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, load_graph
-from gcnsim.ids import FloatArray
-from gcnsim.sampling import DegreeLaw, NeighbourDraws, expected_neighbours, lognormal_law
-from gcnsim.streams import stream
 from gcnsim.workload import dataset
+from gcnsim.workload.mini_batches import NeighbourDraws
+from gcnsim.workload.reach import DegreeLaw, expected_neighbours, lognormal_law
 from studies.measured_boundary import random_boundary
 
 GRAPHS: Final = ("amazon_cs", "coauthor_phy", "tolokers", "acl_papers", "cnr-2000")

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.boundary import expected_rows, profile_of
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import load_graph
-from gcnsim.ids import AnyArray
-from gcnsim.partition import Part, partition_graph, split
-from gcnsim.sampling import inclusion, sampler
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, split
+from gcnsim.trace.counts import expected_rows, profile_of
+from gcnsim.workload.draws import inclusion
+from gcnsim.workload.samplers import sampler
 
 GRAPHS = ("acl_papers", "tolokers", "amazon_cs", "coauthor_phy")
 PARTS = (4, 6, 8)

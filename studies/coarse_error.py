@@ -18,13 +18,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.engine import compile_now, simulate
-from gcnsim.ids import FloatArray
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule, bounds
 from gcnsim.simulation import write_schedule
-from gcnsim.sources import RangeEnd, open_source, resolve_model
-from gcnsim.streams import stream
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import PS_PER_S
 
 GRAINS: Final = (1e-5, 1e-4, 1e-3)

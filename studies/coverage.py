@@ -15,10 +15,13 @@ from itertools import product
 from pathlib import Path
 
 from gcnsim.methods import create_method
-from gcnsim.scenario import CacheSize, Scenario, from_mapping
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
-from gcnsim.sources import GraphSource, RangeEnd, StatisticsSource
+from gcnsim.simulation.graph_source import GraphSource
+from gcnsim.simulation.source import RangeEnd
+from gcnsim.simulation.statistics_source import StatisticsSource
 from gcnsim.workload import BoundaryRow, DatasetFacts
+from gcnsim.workload.caching import CacheSize
 
 say = functools.partial(print, flush=True)
 

@@ -7,7 +7,7 @@ the chance 1 - drop^m, so the ratio of the two volumes, whatever they count, is
     E[1 - 0.9^m] / E[1 - (0.9 c)^m],    c: the share of entries that cross.
 
 m is taken as a lognormal rounded to whole edges from 1, with the spread of log m that METIS parts of real graphs have
-(gcnsim/boundary/sizes_only.py): 1.0 to 1.6, likely 1.3. That leaves its mean, found here as a share of the mean
+(gcnsim/trace/sizes_only.py): 1.0 to 1.6, likely 1.3. That leaves its mean, found here as a share of the mean
 degree. The three spreads are the range's low, likely and high. Published at one number of parts, it is taken to hold at
 all.
 """
@@ -24,9 +24,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.generate import surrogate_facts
 from gcnsim.graph.generate.fitted import FILE
-from gcnsim.io.yaml_files import read_yaml
 from gcnsim.workload.cuts import FILE as CUTS
 from studies.fit_surrogates import write_all
 

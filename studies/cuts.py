@@ -22,11 +22,11 @@ import numpy as np
 import yaml
 from scipy.stats import t as student
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import AnyArray, FloatArray
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph import Graph, load_graph
-from gcnsim.ids import AnyArray, FloatArray
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.partition import partition_graph
+from gcnsim.graph.assign import partition_graph
 from gcnsim.workload import dataset
 from gcnsim.workload.cuts import ANCHOR, DEGREE, FILE, NODES, WEB
 

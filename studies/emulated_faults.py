@@ -23,12 +23,12 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.measuring import OUT
-from gcnsim.evidence import scenario_of
-from gcnsim.measured_compute import measured_compute, measured_files
-from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.core.units import BANDWIDTH
+from gcnsim.evidence.recorded_run import scenario_of
+from gcnsim.records.compute_reading import measured_compute, measured_files
+from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.scenario import Fault, Pause, Scenario, SlowLink
 from gcnsim.simulation import simulate_scenario
-from gcnsim.units import BANDWIDTH
 from runtime.emulation.network import Network, clean, refused, reshape
 
 HOSTS = 2

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.graph.generate import BlockModel, model_parameters
-from gcnsim.ids import FloatArray, IntArray
 
 MOST_NODES = 60_000
 """A larger model is looked at with fewer nodes, of the same degrees in as many communities."""

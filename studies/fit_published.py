@@ -18,13 +18,12 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import FloatArray
+from gcnsim.evidence.published_facts import MAY_BE_ZERO, SHIPPED, read_published
+from gcnsim.evidence.table_cells import TOLERANCE, Cell
 from gcnsim.hardware import platforms
 from gcnsim.hardware.platforms import FOLDER
-from gcnsim.ids import FloatArray
-from gcnsim.io.atomic import atomic_write
-from gcnsim.reproduction import SHIPPED, Cell, read_published
-from gcnsim.reproduction.facts import MAY_BE_ZERO
-from gcnsim.reproduction.table_cells import TOLERANCE
 from studies.published_coefficients import COEFFICIENTS, Fit, Trials, all_cells, document, errors, fit
 
 MANY_CELLS: Final = 10

@@ -28,11 +28,11 @@ import yaml
 from scipy.optimize import minimize
 
 from benchmarks.measuring import OUT
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.generate import BlockModel, Surrogate, surrogate_facts, surrogates
 from gcnsim.graph.generate.fitted import FILE
-from gcnsim.ids import FloatArray
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.yaml_files import read_yaml
 from studies.expected_boundary import expected
 from studies.measured_boundary import Measured, checked, drawn, measured
 
@@ -45,7 +45,7 @@ FREE = {
 """What is fitted, within which bounds."""
 
 LIKELY, PULL = 0.23, 0.05
-"""Mean cross edges per boundary node over mean degree of real graphs (gcnsim/boundary/sizes_only.py) and its weight."""
+"""Mean cross edges per boundary node over mean degree of real graphs (gcnsim/trace/sizes_only.py) and its weight."""
 
 CLOSE = 0.03
 STARTS = (0.0, 1.2)

@@ -28,13 +28,16 @@ from unittest.mock import patch
 import numpy as np
 import yaml
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.terminal import aligned
+from gcnsim.evidence.published_facts import FactRow, read_published
+from gcnsim.evidence.published_quantities import WHOLE_S
+from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row
+from gcnsim.evidence.table_cells import Cell, reproduce
 from gcnsim.hardware import QUANTITIES, catalogue
 from gcnsim.hardware.tables import read_figure
-from gcnsim.io.atomic import atomic_write
-from gcnsim.machine import machine, profiles
-from gcnsim.reproduction import Cell, FactRow, RowScenario, read_published, reproduce, scenario_of_row
-from gcnsim.reproduction.quantities import WHOLE_S
-from gcnsim.terminal import aligned
+from gcnsim.scenario import machine
+from gcnsim.scenario import machine_profiles as profiles
 from studies.fit_published import Table
 from studies.other_tables import OtherTables
 

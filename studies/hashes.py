@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 VERSIONS: Final = ROOT / "constraints.txt"

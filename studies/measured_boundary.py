@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
+from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.generate import BlockModel, Surrogate, block_model
-from gcnsim.ids import FloatArray
-from gcnsim.partition import part_of, partition_graph
-from gcnsim.processes import cores
+from gcnsim.graph.parts import part_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from gcnsim.evidence.published_facts import FactRow
 from gcnsim.hardware import platforms
-from gcnsim.reproduction import FactRow
 from studies.fit_published import FEW_ERROR, LEFT_OUT, Table, expected_error
 from studies.published_coefficients import COEFFICIENTS, Trials, assumed, document, errors
 

@@ -29,7 +29,7 @@ _TRACE: Final = (
     "-m gcnsim trace record g.npz --parts 2 --epsilon 0.5 --iterations 2 --out g.trace",
 )
 _IMAGE: Final = """
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.images import write_image
 try:
     write_image("figure.svg", None)

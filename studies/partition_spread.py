@@ -20,15 +20,17 @@ from typing import Any
 import numpy as np
 import yaml
 
-from gcnsim.boundary import StoredProfile, bundled_parts, bundled_profile, profile_without
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.processes import cores, parallel_map
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph import Graph
+from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.generate import surrogate_facts
-from gcnsim.ids import FloatArray
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.partition import part_of, partition_graph
-from gcnsim.partition.facts import FIGURES, FILE
-from gcnsim.processes import cores, parallel_map
+from gcnsim.graph.partition_facts import FIGURES, FILE
+from gcnsim.graph.parts import part_of
+from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile, profile_without
+from gcnsim.trace.stored_profile import StoredProfile
 from studies.measured_boundary import drawn
 
 PARTS = (2, 4, 8, 16)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import gcnsim
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
 from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
 
 PICTURE: Final = Path(__file__).resolve().parents[1] / "docs" / "answer.svg"

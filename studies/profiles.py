@@ -18,16 +18,19 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, expected_access, stored_profile
-from gcnsim.caching import CacheSize, cached_mask, capacity
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
-from gcnsim.sources import GraphSource, RangeEnd, Source
-from gcnsim.sources.model import Declared
-from gcnsim.streams import stream
+from gcnsim.simulation.graph_source import GraphSource
+from gcnsim.simulation.model import Declared
+from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.trace import AccessTrace
+from gcnsim.trace.counts import AccessCounts
+from gcnsim.trace.sample_counts import draw_access, expected_access
+from gcnsim.trace.stored_profile import StoredProfile, stored_profile
+from gcnsim.workload.caching import CacheSize, cached_mask, capacity
 
 GRAPHS = ("amazon_cs", "coauthor_phy", "tolokers", "acl_papers")
 PARTS = (2, 4, 8)

@@ -18,10 +18,12 @@ import numpy as np
 import yaml
 from scipy.optimize import least_squares
 
+from gcnsim.core.ids import FloatArray
+from gcnsim.evidence.published_facts import FactRow
+from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row
+from gcnsim.evidence.table_cells import Cell, reproduce
 from gcnsim.hardware import Figure, platform, platforms
 from gcnsim.hardware.platforms import FOLDER
-from gcnsim.ids import FloatArray
-from gcnsim.reproduction import Cell, FactRow, RowScenario, reproduce, scenario_of_row
 
 DAMPED: Final = 0.15
 SPREAD: Final = 2.0

@@ -17,10 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary import StoredProfile, bundled_parts, bundled_profile, write_profile
-from gcnsim.boundary.packaged import FOLDER
-from gcnsim.boundary.rescale import COUNTS, means_of, rescaled_profile, with_counts, with_senders
 from gcnsim.graph.generate import surrogate_facts, surrogates
+from gcnsim.trace.packaged_profiles import FOLDER, bundled_parts, bundled_profile
+from gcnsim.trace.rescale import COUNTS, means_of, rescaled_profile, with_counts, with_senders
+from gcnsim.trace.stored_profile import StoredProfile, write_profile
 from gcnsim.workload import boundary_at, dataset
 
 LARGEST: Final = {("reddit", 2): 1.046}

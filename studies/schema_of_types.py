@@ -1,7 +1,8 @@
 """The JSON schema of a type: of dataclasses, TypedDicts and what they are made of.
 
-A type says the range of its values, a field's metadata its key and whether it may be left out (`gcnsim/shapes.py`); the
-text below a field says what it is, the first paragraph below a class what that is. Every dataclass is a definition.
+A type says the range of its values, a field's metadata its key and whether it may be left out
+(`gcnsim/core/shapes.py`); the text below a field says what it is, the first paragraph below a class what that is. Every
+dataclass is a definition.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import (
     is_typeddict,
 )
 
-from gcnsim.shapes import BANDWIDTH, INSIDE, JUDGED, KEY, LATE, NULL, OMITTED, As, Keys, Nested, Text, Within
+from gcnsim.core.shapes import BANDWIDTH, INSIDE, JUDGED, KEY, LATE, NULL, OMITTED, As, Keys, Nested, Text, Within
 
 _PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 

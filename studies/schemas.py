@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.calibration_record import record
-from gcnsim.calibration_record.record import Calibration
-from gcnsim.measured_compute import header
+from gcnsim.records import calibration as record
+from gcnsim.records import compute_header as header
+from gcnsim.records import run_files as files
+from gcnsim.records.calibration import Calibration
+from gcnsim.records.run_files import Cluster
 from gcnsim.results import Advice, SimulationReport, WhatIf
 from gcnsim.results.documents import RESULT, WHAT_IF
 from gcnsim.results.recommended import RECOMMEND
-from gcnsim.runs import files
-from gcnsim.runs.files import Cluster
 from runtime.emulation.spec import Emulation
 from runtime.microbench import measurements
 from runtime.microbench.measurements import MeasurementsFile

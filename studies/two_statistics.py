@@ -14,12 +14,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
-from gcnsim.sources import RangeEnd, Source, SourceView, open_source, resolve_model
-from gcnsim.sources.statistics import REMOTE
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd, Source, SourceView
+from gcnsim.simulation.statistics_source import REMOTE
+from gcnsim.trace.counts import AccessCounts
 
 
 class Counted(SourceView):

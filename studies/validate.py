@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import OUT
-from gcnsim.calibration_record.record import read_calibration
-from gcnsim.errors import GcnsimError
-from gcnsim.evidence import scenario_of
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.core.errors import GcnsimError
+from gcnsim.core.yaml_files import read_yaml
+from gcnsim.evidence.recorded_run import scenario_of
+from gcnsim.records.calibration import read_calibration
+from gcnsim.records.recorded_run import read_recorded_run
 from runtime.measuring.of_runs import files_of, runs_in
 from studies.validation_runs import Planned, graphs_of, make, planned
 from studies.validation_tables import (

@@ -24,14 +24,14 @@ import numpy as np
 import yaml
 
 from benchmarks.measuring import OUT
-from gcnsim import units
+from gcnsim.core import units
+from gcnsim.core.processes import cores
+from gcnsim.core.streams import stream
+from gcnsim.core.yaml_files import read_yaml
+from gcnsim.evidence.validation import judge, payload
 from gcnsim.graph import load_graph
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.partition import partition_graph
-from gcnsim.processes import cores
+from gcnsim.graph.assign import partition_graph
 from gcnsim.report.evidence import render_validation
-from gcnsim.streams import stream
-from gcnsim.validation import judge, payload
 from studies.validation_runs import drawn
 
 RULE = Path(__file__).with_name("accelerator_rule.yaml")

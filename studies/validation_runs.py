@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from gcnsim import units
-from gcnsim.streams import stream
+from gcnsim.core import units
+from gcnsim.core.streams import stream
 from studies.validation_tables import COMMITTED
 
 QUICK = {"draw": 0, "repeats": 1, "settings": 1, "methods": 3, "calibration": 2, "calibrations": 1}

@@ -8,7 +8,7 @@ from typing import Any
 
 from gcnsim.methods import Facts, Method, create_method, method_type
 from gcnsim.schedule import Schedule
-from gcnsim.staleness import BlockRule
+from gcnsim.workload.staleness import BlockRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
+from gcnsim.core.ids import IntArray
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
-from gcnsim.ids import IntArray
-from gcnsim.schedule import Builder, Op, Schedule
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster, build_cluster
+from gcnsim.schedule import Builder, Schedule
+from gcnsim.schedule.schedule import Op
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import layer_shapes
 from tests.cases import Case
 

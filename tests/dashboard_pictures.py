@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from gcnsim import api
 from runtime.methods import method_type
 from tests.dashboards import CHROMIUM, served
-from tests.gcnsim.validation.conftest import parts_measured, runs_in
+from tests.gcnsim.evidence.conftest import parts_measured, runs_in
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 RECORD: Final = FOLDER / "pages.json"

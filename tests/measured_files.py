@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph
+from gcnsim.graph.assign import partition_graph
 
 NODES = 40
 ITERATIONS = 4

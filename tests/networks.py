@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Dependency, Schedule
 from gcnsim.timeline import OpKind
 

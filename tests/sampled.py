@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.ids import Float32Array, FloatArray, IntArray
-from gcnsim.partition import Part
-from gcnsim.sampling import DegreeLaw, sampler
+from gcnsim.core.ids import Float32Array, FloatArray, IntArray
+from gcnsim.graph.parts import Part
+from gcnsim.workload.reach import DegreeLaw
+from gcnsim.workload.samplers import sampler
 
 
 def edge_probabilities(name: str, part: Part, epsilon: float, norms: Float32Array | None = None) -> Float32Array:

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.engine.fairness import connected
-from gcnsim.ids import FloatArray, Seconds
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 
 PYTHON = "/usr/bin/python3"
 ABSENT = f"{PYTHON} has no SimGrid (Debian: apt install python3-simgrid)"

@@ -8,7 +8,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gcnsim.lazy import lazily
+from gcnsim.core.lazy import lazily
 
 if TYPE_CHECKING:
     from gcnsim.api.answer import Answer, bandwidth_curve
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from gcnsim.api.row_cache import RowCache
     from gcnsim.api.simulation import Simulation, simulate, write_json, write_result, write_timeline
     from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep, sweep_warnings
-    from gcnsim.calibration_record.record import write_calibration
     from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
     from gcnsim.hardware import PriceBook
+    from gcnsim.records.calibration import write_calibration
 
 _NAMES: Final = {
     "gcnsim.api.answer": ("Answer", "bandwidth_curve"),
@@ -60,7 +60,7 @@ _NAMES: Final = {
     "gcnsim.api.row_cache": ("RowCache",),
     "gcnsim.api.simulation": ("Simulation", "simulate", "write_json", "write_result", "write_timeline"),
     "gcnsim.api.sweeping": ("Sweep", "ask", "open_sweep", "plan_sweep", "sweep", "sweep_warnings"),
-    "gcnsim.calibration_record.record": ("write_calibration",),
+    "gcnsim.records.calibration": ("write_calibration",),
     "gcnsim.graph": ("Graph", "from_dgl", "from_networkx", "from_pyg", "from_scipy", "load_graph"),
     "gcnsim.hardware": ("PriceBook",),
 }

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.simulation import write_timeline
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import Method
-from gcnsim.planning import Grid, Progress, StudyCache, scenarios, sweep_bandwidth
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.what_if import Grid, Progress, scenarios, sweep_bandwidth
 from gcnsim.results import Row, WhatIf
 from gcnsim.scenario import Scenario, knob_text
 from gcnsim.simulation import Result

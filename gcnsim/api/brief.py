@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.api.simulation import made
-from gcnsim.calibration_record.record import Calibration, write_calibration
-from gcnsim.planning import Progress
-from gcnsim.processes import cores
+from gcnsim.core.processes import cores
+from gcnsim.planning.what_if import Progress
+from gcnsim.records.calibration import Calibration, write_calibration
 
 
 def calibrate(
@@ -27,7 +27,7 @@ def calibrate(
     called with a line for each thing that may mislead. Raises GcnsimError with one line: the field, its value, and what
     is allowed.
     """
-    from gcnsim.calibration import calibrate as fit
+    from gcnsim.evidence.fit import calibrate as fit
 
     record = fit(
         measurements,
@@ -56,7 +56,7 @@ def validate(
     measured_compute: files of runtime.measure; each run uses the file with its graph and parts. strict: refuse runs of
     another machine or version than the calibration. Raises GcnsimError.
     """
-    from gcnsim.validation import judge, payload
+    from gcnsim.evidence.validation import judge, payload
 
     judged, warnings = judge(
         runs, calibration, measured=measured_compute, strict=strict, progress=progress, processes=processes or cores()
@@ -90,13 +90,13 @@ def reproduce(
     published: a folder of published tables; None: those of the package. papers: only these; empty: all.
     Raises GcnsimError.
     """
-    from gcnsim import reproduction
+    from gcnsim.evidence import published_facts, table_cells
 
-    rows = reproduction.of_papers(
-        reproduction.read_published(reproduction.SHIPPED if published is None else published), papers
+    rows = published_facts.of_papers(
+        published_facts.read_published(published_facts.SHIPPED if published is None else published), papers
     )
-    cells = reproduction.reproduce(rows, progress=progress, processes=processes or cores())
-    return reproduction.payload(cells)
+    cells = table_cells.reproduce(rows, progress=progress, processes=processes or cores())
+    return table_cells.payload(cells)
 
 
 def render_calibration(record: Calibration, path: str) -> str:

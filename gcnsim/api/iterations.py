@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gcnsim.api.question import settings
 from gcnsim.api.simulation import simulate
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.planning import Progress, StudyCache, row_of
-from gcnsim.processes import cores
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.processes import cores
+from gcnsim.planning.rows import row_of
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.what_if import Progress
+from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.results import Row
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
-    from gcnsim.comparison import IterationReport
+    from gcnsim.evidence.iteration_report import IterationReport
     from gcnsim.report.figures.timeline import TimelineData
 
 Source: TypeAlias = str | Path | Mapping[str, Any]
@@ -41,7 +43,7 @@ def compare(
     assigns names in a profiler's trace to parts. Seconds and bytes are per iteration. Raises GcnsimError with one line:
     the field, its value, and what is allowed.
     """
-    from gcnsim.comparison import compare as beside
+    from gcnsim.evidence.difference import compare as beside
 
     if names is not None and not (_is_trace(a) or _is_trace(b)):
         raise ScenarioError("--names: neither A nor B is a profiler's trace; allowed: with one that is")
@@ -63,13 +65,14 @@ def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
 
 
 def _is_trace(source: Source) -> bool:
-    from gcnsim.torch_profiler.trace_events import is_profiler_trace
+    from gcnsim.records.trace_events import is_profiler_trace
 
     return not isinstance(source, Mapping) and is_profiler_trace(source)
 
 
 def _side(source: Source, names: str | Path | None, progress: Progress) -> IterationReport:
-    from gcnsim.comparison import read_answer, report_of_profile, report_of_result, report_of_run
+    from gcnsim.evidence.difference import read_answer
+    from gcnsim.evidence.iteration_report import report_of_profile, report_of_result, report_of_run
 
     if not isinstance(source, Mapping):
         if not str(source).strip():
@@ -147,11 +150,11 @@ def run_timeline(
     measured_compute: files of runtime.measure, or folders of them; the one of the run's graph and parts is used.
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
-    from gcnsim.evidence import refuse_other_trace, scenario_of
-    from gcnsim.measured_compute import measured_compute as read_measured
-    from gcnsim.measured_compute import measured_files
+    from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+    from gcnsim.records.compute_reading import measured_compute as read_measured
+    from gcnsim.records.compute_reading import measured_files
     from gcnsim.simulation import simulate_scenario
-    from gcnsim.sources import open_source
+    from gcnsim.simulation.open_source import open_source
 
     progress("reading the run")
     run = read_recorded_run(folder)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from gcnsim.machine import resolve_machine
 from gcnsim.methods import COMPARED, has_knob
-from gcnsim.planning import Progress
+from gcnsim.planning.what_if import Progress
 from gcnsim.scenario import Scenario
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import measured_methods
 
 RATES: Final = ("epsilon", "rate")

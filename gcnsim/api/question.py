@@ -15,14 +15,12 @@ from typing import Any, Final
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.measured import rates_measured, those_measured
-from gcnsim.boundary import is_profile
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import denied, unknown_schema
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import denied, unknown_schema
+from gcnsim.core.processes import cores
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph import Graph
 from gcnsim.hardware import PriceBook, kind_of_network
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.knobs import KNOBS, RATE
-from gcnsim.machine import refuse_no_effect
 from gcnsim.methods import (
     COMPARED,
     DEFAULT,
@@ -34,34 +32,32 @@ from gcnsim.methods import (
     method_type,
     methods,
 )
-from gcnsim.planning import (
-    Candidate,
-    Extras,
-    Failures,
-    Grid,
-    Rule,
-    Target,
-    read_max_wait,
-    read_measurement,
-    scenarios,
-)
-from gcnsim.planning import what_if as _what_if
-from gcnsim.processes import cores
-from gcnsim.questions import LIST, Question, WhatIf, flag, keywords, listed, options
+from gcnsim.planning.candidate import Candidate
+from gcnsim.planning.measured import read_measurement
+from gcnsim.planning.recommend import Rule
+from gcnsim.planning.simulated_draws import read_max_wait
+from gcnsim.planning.time_to_accuracy import Failures, Target
+from gcnsim.planning.what_if import Extras, Grid, scenarios
+from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
     SCHEMA,
     SOURCES,
-    CacheSize,
     ClusterSpec,
     Scenario,
     from_mapping,
     of_host,
-    parse_cache,
     read_injected,
     read_knob,
     rule_at,
 )
+from gcnsim.scenario.machine import refuse_no_effect
+from gcnsim.scenario.option import LIST, flag, listed
+from gcnsim.scenario.question import Question, keywords, options
+from gcnsim.scenario.what_if import WhatIf
 from gcnsim.simulation import Result, refuse_undrawn
+from gcnsim.trace.stored_profile import is_profile
+from gcnsim.workload.caching import CacheSize, parse_cache
+from gcnsim.workload.knobs import KNOBS, RATE
 
 FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
 
@@ -204,7 +200,7 @@ def graph_of(question: Question) -> str | Path | Graph | None:
     graph = question.graph
     if graph is None or isinstance(graph, Graph | str | Path):
         return graph
-    from gcnsim.graph import from_object
+    from gcnsim.graph.load import from_object
 
     return from_object(graph)
 

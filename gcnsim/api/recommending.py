@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.measured import those_measured
 from gcnsim.api.question import base_of, graph_of, read_cache, sections_of, target_of
-from gcnsim.capacity import CONFIDENCE, MINIMISED, Goal, Machines, Question, read_budget
-from gcnsim.capacity import recommend as _recommend
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
 from gcnsim.hardware import PriceBook, amount_in
 from gcnsim.methods import DEFAULT, method_type, methods
-from gcnsim.planning import Rule
-from gcnsim.processes import cores
-from gcnsim.questions import LIST, Recommend, flag, keywords, listed, options
+from gcnsim.planning.capacity_answer import Question
+from gcnsim.planning.capacity_answer import recommend as _recommend
+from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
+from gcnsim.planning.capacity_settings import Machines
+from gcnsim.planning.recommend import Rule
 from gcnsim.results import Advice, PointReport
 from gcnsim.scenario import Scenario
+from gcnsim.scenario.option import LIST, flag, listed
+from gcnsim.scenario.question import keywords, options
+from gcnsim.scenario.recommend import Recommend
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:

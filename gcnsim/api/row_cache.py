@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gcnsim.api.question import settings
-from gcnsim.planning import RowEvaluator
+from gcnsim.planning.rows import RowEvaluator
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.templates import Templates, at_standard

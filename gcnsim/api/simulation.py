@@ -11,24 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.processes import cores
 from gcnsim.engine import link_rates, timeline
-from gcnsim.errors import FileError
-from gcnsim.io.atomic import atomic_write
-from gcnsim.machine import refuse_no_effect, resolve_machine
-from gcnsim.planning import (
-    StudyCache,
-    counted,
-    links_of,
-    memory_report,
-    provenance,
-    row_of,
-    run_length,
-)
-from gcnsim.processes import cores
+from gcnsim.planning.provenance import provenance
+from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
+from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
+from gcnsim.scenario.machine import refuse_no_effect, resolve_machine
 from gcnsim.simulation import Result, answering, balanced_parts, refuse_undrawn, worker_parts
-from gcnsim.uncertainty import refuse_unused_figures
+from gcnsim.simulation.assumed import refuse_unused_figures
 
 
 def write_json(path: str | Path, document: Mapping[str, Any]) -> None:

@@ -13,29 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsim.errors import GcnsimError, ScenarioError, nearest, plural
+from gcnsim.core.errors import GcnsimError, ScenarioError, nearest, plural
+from gcnsim.core.processes import cores
 from gcnsim.hardware import PriceBook
-from gcnsim.planning import rate_warnings
-from gcnsim.processes import cores
+from gcnsim.planning.sweep_folder import Folder, open_folder
+from gcnsim.planning.sweep_points import Settings
+from gcnsim.planning.sweep_question import Question, load_question, read_question
+from gcnsim.planning.sweep_run import LIMIT, Plan, Progress, plan, run
+from gcnsim.planning.sweep_table import read_filters
+from gcnsim.planning.sweep_work import DONE, NAMES, STATES, executor_of
 from gcnsim.results import Row
-from gcnsim.sweeps import (
-    DONE,
-    LIMIT,
-    NAMES,
-    STATES,
-    Folder,
-    Plan,
-    Progress,
-    Question,
-    Settings,
-    executor_of,
-    load_question,
-    open_folder,
-    plan,
-    read_filters,
-    read_question,
-    run,
-)
+from gcnsim.scenario.odd_rates import rate_warnings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,9 +22,9 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
-from gcnsim.errors import GcnsimError, KilledError, nearest
-from gcnsim.signals import interrupt_of, raising_signals
-from gcnsim.terminal import screened
+from gcnsim.core.errors import GcnsimError, KilledError, nearest
+from gcnsim.core.signals import interrupt_of, raising_signals
+from gcnsim.core.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and the gain from each knob."),

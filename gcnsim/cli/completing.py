@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from gcnsim.fields import Choice
+from gcnsim.core.fields import Choice
 from gcnsim.hardware import devices, hosts, links
 from gcnsim.methods import methods
-from gcnsim.questions import LIST, Option
+from gcnsim.scenario.option import LIST, Option
 from gcnsim.workload import datasets
 
 

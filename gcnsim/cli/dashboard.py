@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 NEEDS = ("dash", "flask", "waitress")
 

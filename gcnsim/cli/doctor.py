@@ -21,8 +21,8 @@ from typing import Any, Final
 import click
 
 from gcnsim import __version__
-from gcnsim.errors import plural
-from gcnsim.resources import usable_resources
+from gcnsim.core.errors import plural
+from gcnsim.core.resources import usable_resources
 
 SCHEMA: Final = "gcnsim.doctor/1"
 CORE: Final[Mapping[str, str]] = {

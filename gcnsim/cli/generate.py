@@ -12,7 +12,9 @@ import click
 
 from gcnsim.cli.outputs import check_outputs, print_columns
 from gcnsim.cli.progress import progress
-from gcnsim.errors import FileError, GraphError, ScenarioError, UnitError, nearest
+from gcnsim.core.errors import FileError, GraphError, ScenarioError, UnitError, nearest
+from gcnsim.core.processes import cores
+from gcnsim.core.units import format_bytes, nbytes
 from gcnsim.graph import Graph
 from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate import (
@@ -23,8 +25,6 @@ from gcnsim.graph.generate import (
     surrogate_facts,
     surrogates,
 )
-from gcnsim.processes import cores
-from gcnsim.units import format_bytes, nbytes
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 BLOCK = "block"

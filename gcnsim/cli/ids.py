@@ -10,10 +10,11 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import IDS, Graph, two_columns
 from gcnsim.graph.formats.write import write_ids
-from gcnsim.partition import Partitioning, open_partition
+from gcnsim.graph.owners import open_partition
+from gcnsim.graph.parts import Partitioning
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ import click
 
 from gcnsim.cli.outputs import check_folder
 from gcnsim.cli.progress import progress
-from gcnsim.errors import FileError, nearest
+from gcnsim.core.errors import FileError, nearest
 
 
 @click.command(epilog="Example: gcnsim images answer.html --out figures --format svg")

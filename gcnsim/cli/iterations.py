@@ -12,8 +12,8 @@ from gcnsim import api
 from gcnsim.api.iterations import SCENARIOS
 from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
-from gcnsim.errors import ScenarioError
-from gcnsim.units import format_seconds
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import format_seconds
 
 
 @click.command("compare")

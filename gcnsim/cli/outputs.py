@@ -15,11 +15,11 @@ from typing import Final
 
 import click
 
-from gcnsim.errors import FileError
+from gcnsim.core.atomic import probe, writable
+from gcnsim.core.errors import FileError
+from gcnsim.core.terminal import aligned
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware import is_file
-from gcnsim.io.atomic import probe, writable
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.terminal import aligned
 
 
 def print_columns(rows: Sequence[tuple[str, str]]) -> None:

@@ -17,30 +17,15 @@ from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
-from gcnsim.errors import GraphError, ScenarioError, nearest, plural
+from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
+from gcnsim.core.ids import BoolArray
 from gcnsim.graph import Graph, graph_notes, load_graph
+from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, METHODS, NODES, OBJECTIVES, RECURSIVE, partition_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.memory import check_memory
-from gcnsim.ids import BoolArray
-from gcnsim.partition import (
-    ALGORITHMS,
-    BALANCES,
-    FROM_FILE,
-    KWAY,
-    METHODS,
-    NODES,
-    OBJECTIVES,
-    RECURSIVE,
-    PartitionFacts,
-    Partitioning,
-    Spread,
-    partition_facts,
-    partition_graph,
-    partition_warnings,
-    role_spreads,
-    split,
-    write_partition,
-)
+from gcnsim.graph.owners import write_partition
+from gcnsim.graph.partition_facts import PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
+from gcnsim.graph.parts import FROM_FILE, Partitioning, split
 from gcnsim.scenario import IMBALANCE
 
 _WHOLE_FROM: Final = 100

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from gcnsim.terminal import LiveLine
+from gcnsim.core.terminal import LiveLine
 
 PATIENCE_S = 2.0
 """Seconds; shorter work shows no progress."""

@@ -15,9 +15,11 @@ import click
 
 from gcnsim.cli.completing import complete, names_of
 from gcnsim.cli.outputs import machine_files, overridden
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import PriceBook
-from gcnsim.questions import LIST, PAIRS, PRICES, WHOLE, Option, Question, WhatIf, flag, options, split
+from gcnsim.scenario.option import LIST, PAIRS, WHOLE, Option, flag, split
+from gcnsim.scenario.question import PRICES, Question, options
+from gcnsim.scenario.what_if import WhatIf
 
 
 class WithFaults(click.Command):

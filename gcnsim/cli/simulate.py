@@ -12,7 +12,7 @@ from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.cli.questions import WithFaults, options_as, with_fields
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 
 @click.command("simulate", cls=WithFaults)

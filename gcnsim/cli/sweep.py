@@ -13,10 +13,12 @@ from gcnsim.cli.ids import warn
 from gcnsim.cli.outputs import check_outputs, print_columns
 from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.questions import columns_option, options_as, options_of, price_book, with_fields
-from gcnsim.clock import TimeLeft
-from gcnsim.errors import ScenarioError, nearest, plural
-from gcnsim.questions import PRICES
-from gcnsim.sweeps import INTERVALS, LIMIT, NAMES, SAMPLES, STATES
+from gcnsim.core.clock import TimeLeft
+from gcnsim.core.errors import ScenarioError, nearest, plural
+from gcnsim.planning.sweep_question import INTERVALS, SAMPLES
+from gcnsim.planning.sweep_run import LIMIT
+from gcnsim.planning.sweep_work import NAMES, STATES
+from gcnsim.scenario.question import PRICES
 
 MEANT = "run"
 
@@ -164,7 +166,7 @@ def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 def _filtered(question: str | None, **filters: Any) -> dict[str, Any]:
     """Return the question with the filters and the sample from the options."""
-    from gcnsim.sweeps import load_question
+    from gcnsim.planning.sweep_question import load_question
 
     found = {} if question is None else load_question(question)
     for option, key in (("where", "where"), ("constraint", "constraints")):
@@ -292,9 +294,9 @@ def best(
 def _print_records(
     results: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
 ) -> None:
+    from gcnsim.planning.sweep_work import DONE
     from gcnsim.report.answer.columns import checked
     from gcnsim.report.sweep import render_points
-    from gcnsim.sweeps import DONE
 
     keys = None if columns is None else checked(columns)
     if as_json:

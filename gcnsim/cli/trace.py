@@ -17,14 +17,13 @@ from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, show_and_write
 from gcnsim.cli.progress import bar, progress
 from gcnsim.cli.trace_profile import info, profile
-from gcnsim.errors import UnitError
+from gcnsim.core.errors import UnitError
+from gcnsim.core.processes import cores
+from gcnsim.core.units import fraction
 from gcnsim.graph import Graph, graph_notes, load_graph
+from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.memory import check_memory
-from gcnsim.partition import Partitioning, partition_graph, split
-from gcnsim.processes import cores
-from gcnsim.sampling import NODES, checked_rate
-from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.sampling.norms import read_norms
+from gcnsim.graph.parts import Partitioning, split
 from gcnsim.trace import (
     AccessTrace,
     Replay,
@@ -36,7 +35,10 @@ from gcnsim.trace import (
     summarise,
     write_trace,
 )
-from gcnsim.units import fraction
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.norms import read_norms
+from gcnsim.workload.samplers import checked_rate
+from gcnsim.workload.samplers import sampler as sampling_rule
 
 
 class Listed(click.ParamType[list[Any]]):

@@ -9,28 +9,28 @@ from typing import Any
 
 import click
 
-from gcnsim.boundary import (
-    Interpolation,
-    ProfileOrigin,
-    StoredProfile,
-    enlarged,
-    interpolation,
-    profile_at,
-    read_profile,
-    stored_profile,
-    write_profile,
-)
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
-from gcnsim.errors import ScenarioError
+from gcnsim.core.container import kind_of
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.processes import cores
 from gcnsim.graph import Graph, graph_notes, load_graph
+from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
-from gcnsim.io.container import kind_of
-from gcnsim.partition import Partitioning, partition_graph, partition_scatter, split
-from gcnsim.processes import cores
+from gcnsim.graph.partition_facts import partition_scatter
+from gcnsim.graph.parts import Partitioning, split
+from gcnsim.trace.packaged_profiles import Interpolation, interpolation, profile_at
+from gcnsim.trace.stored_profile import (
+    ProfileOrigin,
+    StoredProfile,
+    enlarged,
+    read_profile,
+    stored_profile,
+    write_profile,
+)
 
 
 @click.command("profile")

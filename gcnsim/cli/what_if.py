@@ -11,8 +11,9 @@ import click
 from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
 from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.questions import WithFaults, columns_option, files_read, given_options, question_options
-from gcnsim.errors import ScenarioError
-from gcnsim.questions import Recommend, WhatIf
+from gcnsim.core.errors import ScenarioError
+from gcnsim.scenario.recommend import Recommend
+from gcnsim.scenario.what_if import WhatIf
 
 if TYPE_CHECKING:
     from gcnsim import api

@@ -23,21 +23,8 @@ from gcnsim.cost.device import (
     rows_seconds,
     spmm_seconds,
 )
-from gcnsim.cost.layers import (
-    LayerCost,
-    average_seconds,
-    gradient_bytes,
-    layer_cost,
-    loss_seconds,
-    parameters,
-    step_seconds,
-)
-from gcnsim.cost.memory import (
-    RESERVED,
-    Memory,
-    MemoryCounts,
-    partition_memory,
-)
+from gcnsim.cost.layers import LayerCost, average_seconds, gradient_bytes, layer_cost, loss_seconds, step_seconds
+from gcnsim.cost.memory import RESERVED, Memory, MemoryCounts, partition_memory
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
 from gcnsim.cost.released import (
     WIDE_ID,
@@ -106,7 +93,6 @@ __all__ = [
     "map_bytes",
     "norms_seconds",
     "pack_seconds",
-    "parameters",
     "partition_memory",
     "payload_bytes",
     "payload_width",

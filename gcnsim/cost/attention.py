@@ -13,10 +13,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, SECTOR, VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import LayerCost, dressing_seconds, dropped_rows
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, IntArray
 from gcnsim.workload import EXCHANGE_FIRST, LayerShape
 
 SCORE_PASSES = 3

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, VALUE, Size
 from gcnsim.cost.released import LAYER_OPERATIONS
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray
 
 BATCH_OPERATIONS = 5
 """Framework calls per batch outside its layers: seeds, rows and labels, the loss, zeroed gradients, the step."""

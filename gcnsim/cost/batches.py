@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import VALUE, elementwise_seconds, spmm_seconds
 from gcnsim.cost.layers import (
     LOSS_PASSES,
@@ -16,7 +17,6 @@ from gcnsim.cost.layers import (
 )
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, IntArray
 from gcnsim.workload import EXCHANGE_FIRST, NO_DROPOUT, LayerShape
 
 KEPT = 3

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gcnsim.core.ids import Bytes
 from gcnsim.cost.device import INDEX, VALUE
 from gcnsim.cost.layers import parameters
 from gcnsim.cost.memory import ID, MOMENTS, Memory
-from gcnsim.ids import Bytes
 from gcnsim.workload import LayerShape
 
 ONE_WAY: Final = INDEX + VALUE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from gcnsim.ids import Seconds
+from gcnsim.core.ids import Seconds
 
 
 def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:

@@ -1,6 +1,6 @@
 """What workers on CPU cores do beside their measured kernels, and how operations share one measured time.
 
-Times of kernels on cores are measured (`gcnsim.measured_compute`); no law stands for them. Where one measured operation
+Times of kernels on cores are measured (`gcnsim.records`); no law stands for them. Where one measured operation
 is several of a schedule, their shares are those of the bytes and flop that each moves and computes, by the roofline of
 `gcnsim.cost.device` with the catalogue's figures: sums over inner and over boundary columns, maps and dropout. Messages
 and the values that all-reduces add are never measured with kernels; what they take is here too.
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import DROPOUT_PASSES
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray
 from gcnsim.workload import DROPOUT_FIRST, NO_DROPOUT, LayerShape
 
 ADDING_PASSES = 3

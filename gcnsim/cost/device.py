@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, IntArray
 
 VALUE = 4
 """Bytes of one fp32 value."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from gcnsim.core.ids import Bytes, FloatArray, IntArray
 from gcnsim.cost.device import VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import Bytes, FloatArray, IntArray
 from gcnsim.workload import DROPOUT_FIRST, EXCHANGE_FIRST, LayerShape
 
 RELU_PASSES, RELU_BACKWARD_PASSES = 2, 3

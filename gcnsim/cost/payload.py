@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray
 from gcnsim.cost.device import INDEX, VALUE, Size, rows_seconds
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray
 from gcnsim.workload import PAYLOADS
 
 BITS: Final[Mapping[str, int]] = PAYLOADS

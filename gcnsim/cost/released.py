@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray, Seconds
 from gcnsim.cost.device import VALUE, Size, elementwise_seconds
 from gcnsim.cost.layers import LayerCost
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.workload import LayerShape
 
 WIDE_ID = 8

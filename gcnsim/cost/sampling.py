@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray
 
 SORT_PASSES = 64
 """A radix sort of 8-byte keys and values: eight passes of one byte, each reads and writes both."""

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 if TYPE_CHECKING:
     from gcnsim.results import Row

@@ -17,6 +17,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.dependencies import ClientsideFunction
 from dash.exceptions import PreventUpdate
 
+from gcnsim.core.errors import GcnsimError
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
@@ -25,7 +26,6 @@ from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
-from gcnsim.errors import GcnsimError
 from gcnsim.report.palette import THEMES
 
 

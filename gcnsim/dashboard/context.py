@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
 from gcnsim.hardware import device, devices
 from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
@@ -64,7 +64,7 @@ def of_sweep(question: Any, record: Mapping[str, Any], row: Row) -> Context:
 
 def of_comparison(found: Mapping[str, Any]) -> Context:
     """Of both sides of the payload of a comparison."""
-    from gcnsim.comparison.difference import MEASURED as MEASURED_KINDS
+    from gcnsim.evidence.difference import MEASURED as MEASURED_KINDS
 
     sides = [found[key] for key in "ab"]
     kinds = {MEASURED if side["kind"] in MEASURED_KINDS else PREDICTED for side in sides}

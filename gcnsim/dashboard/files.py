@@ -12,7 +12,7 @@ from pathlib import Path, PureWindowsPath
 from threading import Lock
 from typing import Final
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.answer.rows import plain
 
 SUFFIXES: Final = (".profile", ".npz", ".npy", ".csv", ".tsv", ".txt", ".mtx", ".el", ".json", ".yaml", ".yml")

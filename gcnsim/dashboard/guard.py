@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import flask
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 COOKIE: Final = "gcnsim-dashboard"

@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import GcnsimError, plural
+from gcnsim.core.units import range_text
 from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation, setting_text
 from gcnsim.dashboard.state import PageQuestion, moved
-from gcnsim.errors import GcnsimError, plural
-from gcnsim.io.atomic import atomic_write
 from gcnsim.methods import has_knob
 from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.page.templates import Sheet
 from gcnsim.results import PointReport
 from gcnsim.scenario import Scenario, to_mapping
-from gcnsim.units import range_text
 
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
@@ -84,10 +84,10 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
 def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run with its prediction. Raises GcnsimError."""
     from gcnsim import api
+    from gcnsim.core.units import format_seconds
     from gcnsim.planning.certainty import label_of
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
-    from gcnsim.units import format_seconds
 
     if "run" in options:
         run_timeline = api.run_timeline(options["run"], options["calibration"], say, options["measured_compute"])

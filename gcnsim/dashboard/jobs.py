@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 MOST: Final = 4
 """The most concurrent jobs; beyond that, the oldest finished results are dropped."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.processes import cores
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Jobs
-from gcnsim.errors import ScenarioError
-from gcnsim.processes import cores
 
 if TYPE_CHECKING:
     import flask

@@ -8,12 +8,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Choice
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.fields import Choice
 from gcnsim.hardware import devices
 from gcnsim.methods import COMPARED, has_knob, methods
-from gcnsim.questions import WhatIf, field_value, options, plain, words
 from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec
+from gcnsim.scenario.option import plain, words
+from gcnsim.scenario.question import field_value, options
+from gcnsim.scenario.what_if import WhatIf
 from gcnsim.workload import datasets
 
 BANDWIDTHS: Final = (1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)

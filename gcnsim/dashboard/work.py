@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from gcnsim.errors import GcnsimError
-from gcnsim.signals import die_with_parent
+from gcnsim.core.errors import GcnsimError
+from gcnsim.core.signals import die_with_parent
 
 Say = Callable[[str], None]
 RESULT: Final = "answer.json"
@@ -91,7 +91,7 @@ def job(lines: TextIO, out: TextIO) -> None:
 
 
 def _put(folder: Path, name: str, document: Any) -> None:
-    from gcnsim.io.atomic import atomic_write
+    from gcnsim.core.atomic import atomic_write
 
     with atomic_write(folder / name, text=True) as file:
         file.write(json.dumps(document, allow_nan=False))

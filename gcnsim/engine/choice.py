@@ -13,10 +13,10 @@ from functools import cache
 from mmap import mmap
 from typing import Final, NamedTuple
 
+from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import StopCondition
-from gcnsim.errors import ScenarioError, nearest
 from gcnsim.schedule import Schedule
 
 VARIABLE: Final = "GCNSIM_ENGINE"

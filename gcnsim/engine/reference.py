@@ -15,11 +15,11 @@ import numpy as np
 from simpy.core import Environment
 from simpy.events import Event
 
+from gcnsim.core.ids import Iteration
 from gcnsim.engine.cores import Cores
 from gcnsim.engine.fluid import Call, Fluid, FluidGroup
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Stop, StopCondition
-from gcnsim.ids import Iteration
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 

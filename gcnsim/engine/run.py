@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gcnsim.core.ids import AnyArray, FloatArray, IntArray, Iteration, Rank, frozen
 from gcnsim.engine.fairness import Sharing, connected
-from gcnsim.ids import AnyArray, FloatArray, IntArray, Iteration, Rank, frozen
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Direction, OpKind, Timeline
 

@@ -38,8 +38,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from gcnsim.core.ids import BoolArray, IntArray, Iteration
 from gcnsim.engine.run import Period, Run
-from gcnsim.ids import BoolArray, IntArray, Iteration
 from gcnsim.schedule import Schedule
 
 StopCondition: TypeAlias = Callable[[IntArray], bool]

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware import device
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.machine import resolve_machine
 from gcnsim.results import LikeQuestions, Unlike
 from gcnsim.scenario import Scenario
+from gcnsim.scenario.machine import resolve_machine
 
 ROWS: Final = Path(__file__).resolve().parent.parent / "data" / "given_rows.yaml"
 

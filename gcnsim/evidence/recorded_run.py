@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError, plural
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, plural
+from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from gcnsim.hardware import CORE, PLAIN, CoreKernels, device, figures_of, gpu_of
-from gcnsim.knobs import WARM_ITERATIONS, Knob
-from gcnsim.measured_compute import MeasuredCompute, measure_command
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
-from gcnsim.runs.recorded_run import TRACE, RecordedRun
-from gcnsim.sampling import NODES
+from gcnsim.records.compute_command import measure_command
+from gcnsim.records.compute_facts import MeasuredCompute
+from gcnsim.records.recorded_run import TRACE, RecordedRun
 from gcnsim.scenario import DIRECT, SCHEMA, STAGED, Scenario, from_mapping
-from gcnsim.sources.model import ATTENDS
+from gcnsim.simulation.model import ATTENDS
 from gcnsim.trace import AccessTrace, BatchTrace, read_batch_trace, read_trace
-from gcnsim.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from gcnsim.workload import MEAN, SAGE_AGGREGATORS
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.knobs import WARM_ITERATIONS, Knob
 
 
 def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:

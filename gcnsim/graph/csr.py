@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcnsim.errors import GraphError, plural
-from gcnsim.ids import AnyArray, BoolArray, Int32Array, IntArray, frozen
+from gcnsim.core.errors import GraphError, plural
+from gcnsim.core.ids import AnyArray, BoolArray, Int32Array, IntArray, frozen
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

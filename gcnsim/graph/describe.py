@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.ids import AnyArray, Int32Array, IntArray
 from gcnsim.graph.csr import Cleaning, Graph
-from gcnsim.ids import AnyArray, Int32Array, IntArray
 
 _CHUNK = 2**23
 _PERCENTILES = (10, 25, 50, 75, 90, 99)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcnsim.errors import FileError, GraphError, nearest
+from gcnsim.core.container import MAGIC, kind_of
+from gcnsim.core.errors import FileError, GraphError, nearest
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
 from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market, read_metis
@@ -22,8 +24,6 @@ from gcnsim.graph.formats.parquet import MAGIC as PARQUET_MAGIC
 from gcnsim.graph.formats.parquet import SUFFIXES as PARQUET
 from gcnsim.graph.formats.parquet import read_parquet
 from gcnsim.graph.formats.source import file_start, file_text
-from gcnsim.ids import AnyArray
-from gcnsim.io.container import MAGIC, kind_of
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gcnsim.errors import GraphError
+from gcnsim.core.errors import GraphError
+from gcnsim.core.units import format_bytes
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.npz import NPY, edge_table_size, stored_size
 from gcnsim.graph.formats.parquet import MAGIC, parquet_size
 from gcnsim.graph.formats.source import GraphSize, file_start, text_size
-from gcnsim.units import format_bytes
 
 ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
 """Peak memory per stored entry and per node, and of the interpreter with its libraries: measured, rounded up."""

@@ -1,6 +1,4 @@
-"""Device, link and host profiles, each number with its source, and the bundled catalogue."""
-
-from __future__ import annotations
+"""Devices, hosts and links, each number with its origin; the catalogue, and the topology of a cluster."""
 
 from gcnsim.hardware.catalogue import (
     GENERIC_LINK,
@@ -27,11 +25,10 @@ from gcnsim.hardware.naming import (
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
 from gcnsim.hardware.platforms import Platform, platform, platforms
-from gcnsim.hardware.pricing import PRICINGS, ExchangeRate, PriceBook, Rent, amount_in, exchange_rates
+from gcnsim.hardware.pricing import PRICINGS, ExchangeRate, PriceBook, Rent, amount_in
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
     CORE,
-    NUMBA,
     PLAIN,
     PLAIN_KERNELS,
     CoreKernels,
@@ -50,7 +47,6 @@ __all__ = [
     "DESCRIBED_HOST",
     "GENERIC_LINK",
     "NETWORK",
-    "NUMBA",
     "PLAIN",
     "PLAIN_KERNELS",
     "PRICINGS",
@@ -73,7 +69,6 @@ __all__ = [
     "amount_in",
     "device",
     "devices",
-    "exchange_rates",
     "figure_names",
     "figures_of",
     "file_stamp",

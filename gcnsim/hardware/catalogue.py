@@ -11,8 +11,10 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gcnsim import units
-from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.known_names import known_name
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.own_files import (
     DESCRIBED,
     DESCRIBED_HOST,
@@ -37,8 +39,6 @@ from gcnsim.hardware.tables import (
     read_fact,
     read_figure,
 )
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.known_names import known_name
 
 DATA: Final = Path(__file__).resolve().parent.parent / "data"
 GENERIC_LINK: Final = "ethernet"

@@ -4,8 +4,8 @@ A driver's GPU name gives the maker, the model, and sometimes board and memory: 
 80GB HBM3`. Maker and kind of memory are ignored. The rest must be the catalogue's name, and a memory size must match
 the device's, if either gives it. Any other word in a name means another GPU: `RTX 3090 Ti`, `H200 NVL`.
 
-A link's name may replace a network bandwidth. `10GbE` is a bandwidth with its unit (`gcnsim.spellings`). A link whose
-other figures differ from the generic one's (InfiniBand) is another kind of network; its name also implies its
+A link's name may replace a network bandwidth. `10GbE` is a bandwidth with its unit (`gcnsim.core.spellings`). A link
+whose other figures differ from the generic one's (InfiniBand) is another kind of network; its name also implies its
 efficiency and latency.
 """
 
@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.fields import QuantityRange, shown
+from gcnsim.core.errors import ScenarioError, UnitError, nearest
+from gcnsim.core.fields import QuantityRange, shown
+from gcnsim.core.known_names import known_name
+from gcnsim.core.units import BANDWIDTH
 from gcnsim.hardware.catalogue import GENERIC_LINK, device, devices, link, links
 from gcnsim.hardware.own_files import is_file
 from gcnsim.hardware.tables import INSIDE
-from gcnsim.known_names import known_name
-from gcnsim.units import BANDWIDTH
 
 _UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
 _BOARD: Final = re.compile(r"pcie|sxm\d?|hbm\d?e?|nvl")

@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from gcnsim import units
-from gcnsim.errors import FileError, nearest
-from gcnsim.fields import shown
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, nearest
+from gcnsim.core.fields import shown
+from gcnsim.core.known_names import known_name
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile
 from gcnsim.hardware.tables import (
     DEVICE,
@@ -26,8 +28,6 @@ from gcnsim.hardware.tables import (
     read_fact,
     read_figure,
 )
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.known_names import known_name
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"

@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim import units
-from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.known_names import known_name
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.catalogue import DATA
 from gcnsim.hardware.own_files import file_stamp
 from gcnsim.hardware.tables import Figure, read_figure
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.known_names import known_name
 
 FOLDER: Final = DATA / "platforms"
 _FIGURES: Final = {

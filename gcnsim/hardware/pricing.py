@@ -14,15 +14,15 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim import units
-from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
-from gcnsim.fields import shown
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, nearest
+from gcnsim.core.fields import shown
+from gcnsim.core.known_names import known_name
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, is_host, prices
 from gcnsim.hardware.naming import known_device
 from gcnsim.hardware.own_files import is_file
 from gcnsim.hardware.profiles import GIVEN, Price
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.known_names import known_name
 
 ON_DEMAND: Final = "on-demand"
 SPOT: Final = "spot"

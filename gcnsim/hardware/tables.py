@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from gcnsim import units
-from gcnsim.errors import FileError, GcnsimError, nearest
-from gcnsim.fields import Number, QuantityRange, shown
-from gcnsim.ids import FloatArray
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, GcnsimError, nearest
+from gcnsim.core.fields import Number, QuantityRange, shown
+from gcnsim.core.ids import FloatArray
 
 SOURCES: Final = ("assumed", "datasheet", "given", "fitted", "measured")
 """Kinds of source, the weakest first; only `assumed` figures have a range. `given`: by the question."""

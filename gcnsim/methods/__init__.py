@@ -2,7 +2,6 @@
 
 from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch, NeighbourBatches, SubgraphBatches
 from gcnsim.methods.method import (
-    CENTRAL,
     FEATURES,
     FULL,
     HOST,
@@ -12,10 +11,8 @@ from gcnsim.methods.method import (
     SHARED_KNOBS,
     UVA,
     Facts,
-    KnobStep,
     Method,
     Placement,
-    Sampling,
 )
 from gcnsim.methods.registry import (
     BASELINE,
@@ -34,7 +31,6 @@ from gcnsim.methods.registry import (
 
 __all__ = [
     "BASELINE",
-    "CENTRAL",
     "COMPARED",
     "DEFAULT",
     "FEATURES",
@@ -47,12 +43,10 @@ __all__ = [
     "UVA",
     "BatchPlan",
     "Facts",
-    "KnobStep",
     "Method",
     "MiniBatch",
     "NeighbourBatches",
     "Placement",
-    "Sampling",
     "SubgraphBatches",
     "all_knobs",
     "broken_methods",

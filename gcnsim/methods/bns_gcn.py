@@ -23,16 +23,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import Rank
 from gcnsim.cost import MemoryCounts
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import Rank
-from gcnsim.knobs import RATE, choice, knob
 from gcnsim.methods.families.boundary_rows import BoundaryRows, with_drawn_crossing
 from gcnsim.methods.full_graph import FullGraph
 from gcnsim.methods.method import RATE_STEPS, WHOLE_NODES, Facts, KnobStep, Method, Sampling
-from gcnsim.sampling import NODES
 from gcnsim.schedule import Schedule
+from gcnsim.trace.counts import AccessCounts
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.knobs import RATE, choice, knob
 
 SAMPLE: Final = choice(
     "sample",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gcnsim.knobs import REPLICATION, knob
 from gcnsim.methods.families.block_broadcast import BlockBroadcast
+from gcnsim.workload.knobs import REPLICATION, knob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gcnsim.knobs import CLUSTERED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
 from gcnsim.methods.method import IN_TURN, Placement
+from gcnsim.workload.knobs import CLUSTERED, knob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gcnsim.knobs import WALKED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
 from gcnsim.methods.method import ON_GPU, Placement
+from gcnsim.workload.knobs import WALKED, knob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

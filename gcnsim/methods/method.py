@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.caching import CacheSize
-from gcnsim.cluster import Cluster
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import Choice, check_fields, entry
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import Choice, check_fields, entry
+from gcnsim.core.ids import IntArray, Iteration, Rank
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import IntArray, Iteration, Rank
-from gcnsim.knobs import Knob, knob_of
-from gcnsim.sampling import DEGREE_SPREAD, NODES
+from gcnsim.hardware.topology import Cluster
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import EXCHANGE_FIRST, LayerShape
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.knobs import Knob, knob_of
+from gcnsim.workload.reach import DEGREE_SPREAD
 
 if TYPE_CHECKING:
     from gcnsim.cost import Memory

@@ -1,7 +1,7 @@
 """PaGraph (`pagraph`): mini-batches loaded while the one before is trained, input rows of high degree on the GPU.
 
 Source: PaGraph, sections on caching, partitioning, pipelining and resource isolation. The training nodes are dealt to
-workers so that a part holds their neighbourhoods (`gcnsim.partition.assign`); a worker draws within its part
+workers so that a part holds their neighbourhoods (`gcnsim.graph.assign`); a worker draws within its part
 alone. Its cache holds the part's rows of highest degree, filled once: as many as the GPU's memory leaves, less 1 GB
 (`cache: auto`), or as asked. Loading and training are two stages joined by a queue of `queue` batches, so that an
 iteration takes the longer of the two; drawing is a third, ahead of both. `preprocess` sums the input's neighbours once,
@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods.families.mini_batch import BatchPlan, Loading, NeighbourBatches
 from gcnsim.methods.method import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 
 SCRIPTS = Placement(threads=16)
 """From its scripts: `--num-workers 16` threads of DGL's sampler."""

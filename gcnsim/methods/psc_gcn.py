@@ -13,15 +13,15 @@ from itertools import product
 from math import inf
 from typing import ClassVar, Final, Self
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.caching import CacheSize
+from gcnsim.core.ids import Rank
 from gcnsim.cost import MemoryCounts
-from gcnsim.ids import Rank
-from gcnsim.knobs import CACHE, CACHE_POLICY, EPSILON, NORMS, REFRESH, SAMPLER, TAU, knob
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.full_graph import FullGraph
 from gcnsim.methods.method import RATE_STEPS, KnobStep, Method, Sampling
 from gcnsim.methods.pipegcn import PipeGcn
+from gcnsim.trace.counts import AccessCounts
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import CACHE, CACHE_POLICY, EPSILON, NORMS, REFRESH, SAMPLER, TAU, knob
 
 TAUS: Final = (0, 1, 2, 3)
 CACHES: Final = (0.0, 0.1, 0.3)

@@ -15,11 +15,11 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, Final
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.knobs import KNOBS, Knob, knob_of
-from gcnsim.known_names import known_name
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.known_names import known_name
 from gcnsim.methods.method import OVERLAP, SHARED_KNOBS, Method
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import KNOBS, Knob, knob_of
 
 GROUP: Final = "gcnsim.methods"
 

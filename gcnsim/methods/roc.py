@@ -20,11 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.core.ids import Bytes
 from gcnsim.cost import Memory, swapped_host_bytes, swapped_memory
-from gcnsim.ids import Bytes
 from gcnsim.methods.method import Facts, Method
 from gcnsim.schedule import Schedule
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
 
 

@@ -1,7 +1,7 @@
 """SANCUS (`sancus`): block rows as in CAGNET 1D, but a block that has hardly changed is not broadcast.
 
 Source: SANCUS, Algorithm 1, with its three stale tests (`stale_test`): by age (SCS-E), by age as readers see it
-(SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.staleness`,
+(SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.workload.staleness`,
 `families.block_workers`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
 sends every gradient (Algorithm 1), unless `skip_backward`; kept blocks are multiplied before anything is waited for.
 The mean iteration is that of a training, in whose first iterations, a share `warmup`, all blocks are sent: a cycle in
@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from gcnsim.ids import FloatArray
-from gcnsim.knobs import DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, Knob, knob
+from gcnsim.core.ids import FloatArray
 from gcnsim.methods.families.block_broadcast import BlockBroadcast
 from gcnsim.methods.method import Facts
-from gcnsim.staleness import BlockRule, sent_blocks
+from gcnsim.workload.knobs import DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, Knob, knob
+from gcnsim.workload.staleness import BlockRule, sent_blocks
 
 DRIFT: Final = Knob(
     "drift", "", "real", 0, 1000, False, 0.01, (), "gap test: largest change of a row in one iteration, assumed"

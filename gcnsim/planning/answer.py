@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcnsim.alternatives import sampler_decides, staging_decides
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.ids import BoolArray
+from gcnsim.core.units import format_gbps, format_seconds, range_text
 from gcnsim.hardware import PriceBook
-from gcnsim.ids import BoolArray
+from gcnsim.planning.alternatives import sampler_decides, staging_decides
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
@@ -22,7 +23,6 @@ from gcnsim.planning.settings import Grid, overlap_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
-from gcnsim.units import format_gbps, format_seconds, range_text
 
 
 class RowEstimate(NamedTuple):

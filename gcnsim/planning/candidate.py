@@ -1,7 +1,7 @@
 """A simulated setting and its time under every joint draw of the assumptions.
 
 A joint draw samples four things at once: the assumed figures, the order of the parts, the paths between GPUs
-(`gcnsim.uncertainty`), and the variation between sampled graphs.
+(`gcnsim.simulation`), and the variation between sampled graphs.
 """
 
 from __future__ import annotations
@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, answering
-from gcnsim.uncertainty import (
-    DRAWS,
-    OtherPath,
-    PartOrder,
-    TimeFactors,
-    normal_position,
-    other_paths,
-    path_by_draw,
-    placements,
-    position,
-)
+from gcnsim.simulation.assumed import DRAWS, OtherPath, normal_position, other_paths, path_by_draw, position
+from gcnsim.simulation.placement import PartOrder, placements
+from gcnsim.simulation.propagation import TimeFactors
 
 if TYPE_CHECKING:
     from gcnsim.planning.study_cache import StudyCache

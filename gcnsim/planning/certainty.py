@@ -13,26 +13,20 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.units import format_gbps, format_seconds
 from gcnsim.hardware import QUANTITIES, Figure
-from gcnsim.ids import FloatArray
-from gcnsim.machine import NVLINK_THERE, TRANSPORT, BetweenGpus, resolve_machine
 from gcnsim.planning.candidate import Candidate, canonical, central, seconds_on
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import Scenario, setting_text
+from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering
-from gcnsim.uncertainty import (
-    DRAWS,
-    PARTITION,
-    WORKLOAD,
-    Assumption,
-    assumptions_of,
-    other_paths,
-    placements,
-    used_figures,
-)
-from gcnsim.units import format_gbps, format_seconds
+from gcnsim.simulation.assumed import DRAWS, Assumption, assumptions_of, other_paths, used_figures
+from gcnsim.simulation.open_assumptions import WORKLOAD
+from gcnsim.simulation.placement import PARTITION, placements
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 

@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from gcnsim.diagnosis import impossible
-from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.ids import FloatArray, Seconds
-from gcnsim.machine import resolve_machine
+from gcnsim.core.errors import ScenarioError, UnitError
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.core.units import BANDWIDTH, SECONDS, format_seconds
 from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.certainty import assumptions_by_name, times_alone
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Differs, Explanation, MeasuredReport, Suspect, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
-from gcnsim.sources import RangeEnd
-from gcnsim.units import BANDWIDTH, SECONDS, format_seconds
+from gcnsim.scenario.machine import resolve_machine
+from gcnsim.simulation.diagnosis import impossible
+from gcnsim.simulation.source import RangeEnd
 
 if TYPE_CHECKING:
-    from gcnsim.runs.measured import Measured
-    from gcnsim.runs.recorded_run import RecordedRun
+    from gcnsim.records.measured_run import Measured
+    from gcnsim.records.recorded_run import RecordedRun
 
 OPTION: Final = "--measured"
 
@@ -69,7 +69,7 @@ def read_measurement(text: str) -> Measurement:
         method, value = "", text
     name, value = method_type(method.strip()).name if method else None, value.strip()
     if os.path.exists(value):
-        from gcnsim.runs.measured import read_measured  # Importing SciPy is slow and few questions need it.
+        from gcnsim.records.measured_run import read_measured  # Importing SciPy is slow and few questions need it.
 
         measured = read_measured(value)
         return Measurement(text, name, measured.iteration_s, measured.error_s / measured.iteration_s, measured)
@@ -288,8 +288,8 @@ def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tupl
 
     Raises FileError for an unreadable run, ScenarioError for a device that is not in the catalogue.
     """
-    from gcnsim.evidence.facts import facts_of_profile, facts_of_run
-    from gcnsim.runs.recorded_run import read_recorded_run
+    from gcnsim.evidence.setting_facts import facts_of_profile, facts_of_run
+    from gcnsim.records.recorded_run import read_recorded_run
 
     run = None if measured.kind == "trace" else read_recorded_run(measured.path)
     facts = facts_of_profile(measured.workers, measured.devices, measured.path) if run is None else facts_of_run(run)

@@ -12,19 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gcnsim import __version__
-from gcnsim.alternatives import known_at_other_sizes
-from gcnsim.calibration_record.record import Calibration, beyond, content_hash, model_name, settings
+from gcnsim.core.errors import plural
+from gcnsim.core.units import format_bytes, format_seconds
 from gcnsim.cost import RESERVED
-from gcnsim.errors import plural
-from gcnsim.evidence import like_questions
+from gcnsim.evidence.like_questions import like_questions
 from gcnsim.hardware import is_file
-from gcnsim.machine import Machine, resolve_machine
-from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
+from gcnsim.planning.alternatives import known_at_other_sizes
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
 from gcnsim.planning.study_cache import StudyCache
+from gcnsim.records.calibration import Calibration, beyond, content_hash, model_name, settings
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
     COARSE,
@@ -38,11 +37,13 @@ from gcnsim.scenario import (
     figure_text,
     scenario_hash,
 )
+from gcnsim.scenario.machine import Machine, resolve_machine
+from gcnsim.scenario.odd_rates import rate_warnings
 from gcnsim.simulation import GRAIN, tightest, wrong_by
-from gcnsim.sources import Model, Source
-from gcnsim.sources.batches import placement_of, sampler_of
-from gcnsim.uncertainty import statistics_warning
-from gcnsim.units import format_bytes, format_seconds
+from gcnsim.simulation.batches import placement_of, sampler_of
+from gcnsim.simulation.model import Model
+from gcnsim.simulation.placement import statistics_warning
+from gcnsim.simulation.source import Source
 
 NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "

@@ -24,8 +24,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from gcnsim.errors import ScenarioError, plural
-from gcnsim.ids import BoolArray
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.ids import BoolArray
 from gcnsim.methods import COMPARED, Method
 from gcnsim.planning.candidate import Candidate
 from gcnsim.results import RuleReport

@@ -13,16 +13,17 @@ from itertools import product
 from math import inf
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import Seconds
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import Seconds
+from gcnsim.core.units import format_gbps
 from gcnsim.methods import NO_OVERLAP, OVERLAP, Method, create_method, method_type
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.recommend import NEAR, Rule, approximation_key, rate_of
 from gcnsim.planning.rows import device_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LeftOutRow
-from gcnsim.scenario import CacheSize, ClusterSpec, Scenario, knob_text
-from gcnsim.units import format_gbps
+from gcnsim.scenario import ClusterSpec, Scenario, knob_text
+from gcnsim.workload.caching import CacheSize
 
 RATES: Final = (1.0, 0.5, 0.2, 0.1)
 """Sampling rates of candidates."""

@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from gcnsim import clock
+from gcnsim.core import clock
+from gcnsim.core.errors import ScenarioError, UnitError
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.core.processes import parallel_map, parallel_map_counted
+from gcnsim.core.units import SECONDS
 from gcnsim.engine import engine
-from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.ids import FloatArray, Seconds
 from gcnsim.planning.candidate import Candidate, Key, canonical, central, placements_of, times_by_draw
 from gcnsim.planning.study_cache import OnProgress, StudyCache, running_total
-from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.uncertainty import DRAWS, DrawnRuns, TimeFactors, can_batch_draws, factors, paces_to_factors
-from gcnsim.units import SECONDS
+from gcnsim.simulation.assumed import DRAWS
+from gcnsim.simulation.open_assumptions import DrawnRuns, can_batch_draws, paces_to_factors
+from gcnsim.simulation.propagation import TimeFactors, factors
 
 COMPETES: Final = 0.1
 """A setting competes with another if their times differ by at most 10 % in some of the central 90 % of draws."""

@@ -16,7 +16,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gcnsim.alternatives import (
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.units import format_gbps
+from gcnsim.graph.assign import TRAINING_NODES
+from gcnsim.hardware import device, devices, prices
+from gcnsim.methods import Method, method_type
+from gcnsim.planning.alternatives import (
     KnobChange,
     host_steps,
     partition_seconds,
@@ -25,19 +31,13 @@ from gcnsim.alternatives import (
     path_steps,
     why_cores_do_not_matter,
 )
-from gcnsim.errors import ScenarioError
-from gcnsim.hardware import device, devices, prices
-from gcnsim.ids import FloatArray
-from gcnsim.machine import resolve_machine
-from gcnsim.methods import Method, method_type
-from gcnsim.partition import TRAINING_NODES
 from gcnsim.planning.candidate import PRECISION, canonical, central
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.study_cache import OnProgress, StudyCache
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import Result, answering
-from gcnsim.units import format_gbps
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2

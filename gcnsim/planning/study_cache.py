@@ -8,14 +8,13 @@ from dataclasses import replace
 from math import inf
 from typing import Final, TypeAlias, TypeVar
 
-from gcnsim.alternatives import holds, least_gpus
-from gcnsim.boundary import AccessCounts
-from gcnsim.clock import TimeLeft
-from gcnsim.diagnosis import EvenPartition
+from gcnsim.core.clock import TimeLeft
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.core.processes import parallel_map, parallel_map_counted
 from gcnsim.engine import engine
-from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.planning.alternatives import holds, least_gpus
 from gcnsim.planning.candidate import (
     Candidate,
     Estimate,
@@ -29,22 +28,18 @@ from gcnsim.planning.candidate import (
     on_other_paths,
     times_by_draw,
 )
-from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import lower_bound
 from gcnsim.simulation import Result, simulate_scenario, write_schedule
-from gcnsim.sources import Model, RangeEnd, Source, open_source, resolve_model
-from gcnsim.uncertainty import (
-    PartOrder,
-    Placed,
-    TimeFactors,
-    best_lower_s,
-    estimated_counts,
-    estimated_s,
-    factors,
-    placements,
-)
+from gcnsim.simulation.diagnosis import EvenPartition
+from gcnsim.simulation.model import Model, resolve_model
+from gcnsim.simulation.open_assumptions import estimated_counts, estimated_s
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.placement import PartOrder, Placed, placements
+from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors
+from gcnsim.simulation.source import RangeEnd, Source
+from gcnsim.trace.counts import AccessCounts
 
 T = TypeVar("T")
 

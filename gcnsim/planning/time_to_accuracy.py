@@ -13,21 +13,22 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.ids import Iteration, Seconds
+from gcnsim.core.units import FRACTION
 from gcnsim.cost.checkpoints import best_interval, expected_time
-from gcnsim.errors import ScenarioError, plural
 from gcnsim.hardware import PriceBook
-from gcnsim.ids import Iteration, Seconds
-from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import FailuresReport, TargetReport, TargetRow
 from gcnsim.scenario import Scenario
-from gcnsim.sources import Model, Source, resolve_model
-from gcnsim.units import FRACTION
+from gcnsim.simulation.model import Model, resolve_model
+from gcnsim.simulation.source import Source
+from gcnsim.workload.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 
 if TYPE_CHECKING:
-    from gcnsim.runs.recorded_run import LearningCurve
+    from gcnsim.records.recorded_run import LearningCurve
 
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Training options that no question has; a run that changed one answers no question."""
@@ -125,7 +126,7 @@ class Target:
     @classmethod
     def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
         """Return the target with the runs in `folders`. Raises FileError for a folder without a readable run."""
-        from gcnsim.runs.recorded_run import read_learning_curve
+        from gcnsim.records.recorded_run import read_learning_curve
 
         return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given or {})
 

@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from gcnsim.alternatives import SeedSpread, partition_seconds, seeds_of
-from gcnsim.boundary import is_profile
-from gcnsim.diagnosis import straggler_of, utilization_of
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.ids import Seconds
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
-from gcnsim.ids import Seconds
-from gcnsim.machine import resolve_machine
+from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import certainty
@@ -28,8 +25,11 @@ from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Target, target_report
 from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
-from gcnsim.uncertainty import refuse_unused_figures
+from gcnsim.simulation.assumed import refuse_unused_figures
+from gcnsim.simulation.diagnosis import straggler_of, utilization_of
+from gcnsim.trace.stored_profile import is_profile
 
 __all__ = ["Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 

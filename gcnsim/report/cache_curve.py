@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gcnsim.caching import KINDS
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.terminal import aligned
 from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
 from gcnsim.report.page.templates import Sheet, write_figure
-from gcnsim.terminal import aligned
 from gcnsim.trace import CacheCurve, CacheTally
+from gcnsim.workload.caching import KINDS
 
 SCHEMA = "gcnsim.cache-curve/1"
 COLUMNS = (

@@ -11,12 +11,12 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
-from gcnsim.comparison import PARTS
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import format_bytes, format_fraction, format_seconds
+from gcnsim.evidence.difference import PARTS
 from gcnsim.report.answer.rows import plain
 from gcnsim.results import Advice, PointReport
-from gcnsim.terminal import aligned
-from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 OF_POINT: Final = ("machine", "host", "servers")
 OF_ROW: Final = (

@@ -10,15 +10,15 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.calibration_record.record import Calibration
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.terminal import UNLIMITED, aligned
+from gcnsim.core.units import format_bandwidth
 from gcnsim.hardware import QUANTITIES
-from gcnsim.io.atomic import atomic_write
+from gcnsim.records.calibration import Calibration
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.validation import validation_data, validation_figure
 from gcnsim.report.page.templates import Sheet, write_figure
-from gcnsim.terminal import UNLIMITED, aligned
-from gcnsim.units import format_bandwidth
 
 
 def render_calibration(record: Calibration, path: str) -> str:

@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gcnsim.errors import FileError
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.json_files import parse_json, read_text
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.json_files import parse_json, read_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -7,13 +7,13 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
-from gcnsim.terminal import aligned
-from gcnsim.units import format_seconds, range_text
 
 WIDTH = 100
 MOST_POINTS = 12

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from statistics import median
 from typing import Final
 
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import format_bytes, format_fraction, format_seconds
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.results import RunLength, SimulationReport
-from gcnsim.terminal import aligned
-from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 MOST_LINKS: Final = 64
 """The most links listed individually, about those of 16 GPUs; of more, the busiest are listed."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gcnsim.errors import FileError
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.terminal import aligned
 from gcnsim.report.answer.columns import TEXT, columns_of, uninformative_costs
 from gcnsim.results import KEYS, Row
-from gcnsim.terminal import aligned
 
 if TYPE_CHECKING:
     import pyarrow as pa

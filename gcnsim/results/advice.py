@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from gcnsim.results.plain import by_field
-from gcnsim.results.row import Row
-from gcnsim.shapes import (
+from gcnsim.core.shapes import (
     FROM,
     JUDGED,
     NIC_BANDWIDTH,
@@ -22,6 +20,8 @@ from gcnsim.shapes import (
     Text,
     Within,
 )
+from gcnsim.results.plain import by_field
+from gcnsim.results.row import Row
 
 OF_THE_ROW: Final = (
     "gpus",

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypedDict
 
-from gcnsim.breakdown import Parts
+from gcnsim.core.ids import Bytes, Rank, Seconds, Server
+from gcnsim.core.shapes import JUDGED, OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
 from gcnsim.cost import Memory
-from gcnsim.ids import Bytes, Rank, Seconds, Server
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
 from gcnsim.results.optional_sections import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
 from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import Certainty, Provenance
 from gcnsim.results.row import Row
-from gcnsim.shapes import JUDGED, OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
+from gcnsim.timeline.breakdown import Parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from gcnsim.hardware import PRICINGS
-from gcnsim.shapes import (
+from gcnsim.core.shapes import (
     OMIT_IF_NONE,
     SINCE,
     Amount,
@@ -21,6 +20,7 @@ from gcnsim.shapes import (
     Text,
     Within,
 )
+from gcnsim.hardware import PRICINGS
 
 
 @dataclass(frozen=True, slots=True)

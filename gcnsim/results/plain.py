@@ -1,6 +1,6 @@
 """Results as plain data and back: the conversion to JSON of every dataclass in this package.
 
-A field is a key of its name, or of the name in its metadata (`gcnsim/shapes.py`); None may be omitted. Numbers
+A field is a key of its name, or of the name in its metadata (`gcnsim/core/shapes.py`); None may be omitted. Numbers
 stay unchanged, except bandwidths, which have their usual unit (`15Gbps`).
 """
 
@@ -12,8 +12,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from gcnsim.shapes import BANDWIDTH, INSIDE, KEY, OMITTED, Nested
-from gcnsim.units import bandwidth, format_gbps
+from gcnsim.core.shapes import BANDWIDTH, INSIDE, KEY, OMITTED, Nested
+from gcnsim.core.units import bandwidth, format_gbps
 
 T = TypeVar("T")
 

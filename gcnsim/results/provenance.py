@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypedDict
 
-from gcnsim.ids import Seconds
-from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text
+from gcnsim.core.ids import Seconds
+from gcnsim.core.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
+from gcnsim.core.shapes import OMIT_IF_NONE, Amount, As, Count, Currency, OneOrMore, Positive, Share, Text, Within
 from gcnsim.results.advice import RuleReport
 from gcnsim.results.optional_sections import PricesReport
 from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import AssumptionEffect, Provenance
 from gcnsim.results.row import Row
-from gcnsim.shapes import (
-    OMIT_IF_NONE,
-    Amount,
-    As,
-    Count,
-    Currency,
-    OneOrMore,
-    Positive,
-    Share,
-    Text,
-    Within,
-)
 
 RECOMMEND: Final = "gcnsim.recommend/1"
 
@@ -103,7 +92,7 @@ class RunnerUp:
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """Numbers of settings considered, and what became of them (`gcnsim.capacity.search.Search`)."""
+    """Numbers of settings considered, and what became of them (`gcnsim.planning.capacity_search.Search`)."""
 
     space: Text
     """The machines that were considered."""

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
-from gcnsim.ids import Bytes, Rank, Seconds
-from gcnsim.methods import has_knob, is_method
-from gcnsim.results.plain import by_field
-from gcnsim.shapes import (
+from gcnsim.core.ids import Bytes, Rank, Seconds
+from gcnsim.core.shapes import (
     INSIDE,
     JUDGED,
     KEY,
@@ -27,7 +25,9 @@ from gcnsim.shapes import (
     Staleness,
     Text,
 )
-from gcnsim.units import bandwidth
+from gcnsim.core.units import bandwidth
+from gcnsim.methods import has_knob, is_method
+from gcnsim.results.plain import by_field
 
 LIMIT: Final = Nested(
     "limited_by",

@@ -1,11 +1,7 @@
-"""The scenario: one validated question, read from YAML and written back without loss."""
+"""The scenario: one validated question, its fields and options, and the machine that it resolves to."""
 
-from __future__ import annotations
-
-from gcnsim.caching import CacheSize, parse_cache
 from gcnsim.scenario.catalogue_fields import figure_text
 from gcnsim.scenario.faults import (
-    FAULTS,
     Background,
     Fault,
     Jitter,
@@ -19,9 +15,6 @@ from gcnsim.scenario.faults import (
 )
 from gcnsim.scenario.load import (
     SCHEMA,
-    SECTIONS,
-    default_at,
-    describe_schema,
     from_mapping,
     load_scenario,
     of_host,
@@ -49,7 +42,6 @@ from gcnsim.scenario.specs import (
     SOURCES,
     STAGED,
     ClusterSpec,
-    RunSpec,
     Scenario,
     WorkloadSpec,
 )
@@ -61,30 +53,24 @@ __all__ = [
     "DEFAULT_DATASET",
     "DIRECT",
     "EXACT",
-    "FAULTS",
     "IMBALANCE",
     "LEAN",
     "MOST_GPUS",
     "RELEASED",
     "SCHEMA",
-    "SECTIONS",
     "SOURCES",
     "STAGED",
     "Background",
-    "CacheSize",
     "ClusterSpec",
     "Fault",
     "Jitter",
     "LossyLink",
     "PartitionSpec",
     "Pause",
-    "RunSpec",
     "Scenario",
     "SlowGpu",
     "SlowLink",
     "WorkloadSpec",
-    "default_at",
-    "describe_schema",
     "fault_lines",
     "fault_words",
     "figure_text",
@@ -94,7 +80,6 @@ __all__ = [
     "knob_text",
     "load_scenario",
     "of_host",
-    "parse_cache",
     "paths",
     "put_over",
     "read_injected",

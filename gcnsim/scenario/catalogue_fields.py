@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.fields import Choice, denied, shown
+from gcnsim.core.errors import ScenarioError, UnitError, nearest
+from gcnsim.core.fields import Choice, denied, shown
+from gcnsim.core.known_names import known_name
+from gcnsim.core.units import FRACTION
 from gcnsim.hardware import (
     DESCRIBED,
     DESCRIBED_HOST,
@@ -29,8 +31,6 @@ from gcnsim.hardware import (
     kind_described,
     links,
 )
-from gcnsim.known_names import known_name
-from gcnsim.units import FRACTION
 
 _RATE: Final = re.compile(r"\d+(\.\d*)?\s*([kmgtp]i?)?b.{0,20}", re.IGNORECASE)
 """The start of a rate in any unit; no link has such a name."""

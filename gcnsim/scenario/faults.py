@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
-from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import Choice, Number, QuantityRange, check_fields, denied, entry, read_fields, rule_of, shown
-from gcnsim.io.yaml_files import parse_yaml
-from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
+from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.fields import Choice, Number, QuantityRange, check_fields, denied, entry, read_fields, rule_of, shown
+from gcnsim.core.units import BANDWIDTH, FRACTION, SECONDS
+from gcnsim.core.yaml_files import parse_yaml
 
 MOST_FAULTS: Final = 64
 _WORKER: Final = Number(True, 0, 127)

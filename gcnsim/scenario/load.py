@@ -23,12 +23,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import FieldRule, denied, read_fields, rule_of, unknown_schema
+from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.fields import FieldRule, denied, read_fields, rule_of, unknown_schema
+from gcnsim.core.known_names import known_name
+from gcnsim.core.units import BANDWIDTH
+from gcnsim.core.yaml_files import parse_yaml, read_yaml
 from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network
-from gcnsim.io.yaml_files import parse_yaml, read_yaml
-from gcnsim.knobs import KNOBS
-from gcnsim.known_names import known_name
 from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.measured import fill_measured
@@ -50,7 +50,7 @@ from gcnsim.scenario.specs import (
     Scenario,
     WorkloadSpec,
 )
-from gcnsim.units import BANDWIDTH
+from gcnsim.workload.knobs import KNOBS
 
 LINK: Final = "link"
 

@@ -10,12 +10,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import FRACTION
 from gcnsim.hardware import CORE, gpu_named
-from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.methods import DEFAULT, is_method, method_type
+from gcnsim.records.compute_facts import MeasuredCompute
+from gcnsim.records.compute_reading import measured_compute
 from gcnsim.scenario.specs import SOURCES
-from gcnsim.units import FRACTION
 
 FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
 """Knobs that a question may choose independently of the measurement."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Choice, FieldRule, rule_of
-from gcnsim.knobs import KNOBS, Knob, knob_of
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.fields import Choice, FieldRule, rule_of
+from gcnsim.core.units import FRACTION
 from gcnsim.methods import DEFAULT, SHARED_KNOBS, Method, all_knobs, create_method, every_method, method_type, methods
 from gcnsim.methods.method import NO_OVERLAP, OVERLAP
-from gcnsim.units import FRACTION
+from gcnsim.workload.knobs import KNOBS, Knob, knob_of
 
 FIRST: Final = (*SHARED_KNOBS[:3], "cache_policy")
 """Knobs that a scenario writes first."""

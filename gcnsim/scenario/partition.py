@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import Choice, Number, QuantityRange, check_fields, entry
-from gcnsim.partition import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
-from gcnsim.units import FRACTION
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import Choice, Number, QuantityRange, check_fields, entry
+from gcnsim.core.units import FRACTION
+from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
 
 METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")
 """Fields of a partition that older scenarios lack; without them, the answer stays the same."""

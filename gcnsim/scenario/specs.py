@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final
 
-from gcnsim.cluster import ALLREDUCES, RING
-from gcnsim.errors import ScenarioError, plural
-from gcnsim.fields import Choice, Count, Flag, Number, QuantityRange, check_fields, entry
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.fields import Choice, Count, Flag, Number, QuantityRange, check_fields, entry
+from gcnsim.core.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, NETWORK
+from gcnsim.hardware.link_specs import ALLREDUCES, RING
 from gcnsim.methods import FEATURES, Method
 from gcnsim.scenario.catalogue_fields import DEVICE, DEVICES, HOST, LINK, PCIE, CatalogueFigures, Figures
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.partition import PartitionSpec
-from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import (
     CONCATENATED,
     DROPOUTS,

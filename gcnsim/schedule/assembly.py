@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.schedule.columns import LARGE, Columns, Route, narrow
 
 MOST_KEPT: Final = 1_000_000

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray, Rank, Seconds
+from gcnsim.core.ids import FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule.columns import Columns, narrow, stream_waits
 from gcnsim.schedule.schedule import Levels, Schedule, levels
 from gcnsim.timeline import OpKind

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gcnsim.cluster import Cluster
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule.assembly import BuilderParts, assembled
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule, levels

@@ -20,8 +20,9 @@ from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 
-from gcnsim.cluster import TREE, Cluster
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.hardware.link_specs import TREE
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work, waits_of
 from gcnsim.timeline import Direction, OpKind
 

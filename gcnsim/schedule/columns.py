@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.timeline import KIND_CODE, OpKind, of_kinds
 
 T = TypeVar("T")

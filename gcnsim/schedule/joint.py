@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.schedule.bounds import concurrent_flows
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.schedule import Schedule, levels

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gcnsim.cluster import LinkSpec
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
+from gcnsim.hardware.link_specs import LinkSpec
 from gcnsim.schedule.columns import KIND_OF, Columns, narrow, rows_by, stream_waits
 from gcnsim.timeline import Direction, OpKind
 

@@ -1,28 +1,18 @@
-"""One run: a scenario in, a result out."""
+"""One run: where accesses come from, scenario in, result out; its diagnosis, and the effect of assumptions."""
 
 from gcnsim.simulation.faults import refuse_undrawn
-from gcnsim.simulation.limit import Limit, find_limit
 from gcnsim.simulation.measured_setting import answering, measured_methods
-from gcnsim.simulation.metrics import Metrics, balanced_parts, link_units, measure, worker_parts
-from gcnsim.simulation.run import Result, memory_of, simulate_scenario, tightest, write_schedule
-from gcnsim.simulation.steady import Steady, Window
-from gcnsim.simulation.time_limit import GRAIN, fidelity, wrong_by
+from gcnsim.simulation.metrics import balanced_parts, link_units, worker_parts
+from gcnsim.simulation.run import Result, simulate_scenario, tightest, write_schedule
+from gcnsim.simulation.time_limit import GRAIN, wrong_by
 
 __all__ = [
     "GRAIN",
-    "Limit",
-    "Metrics",
     "Result",
-    "Steady",
-    "Window",
     "answering",
     "balanced_parts",
-    "fidelity",
-    "find_limit",
     "link_units",
-    "measure",
     "measured_methods",
-    "memory_of",
     "refuse_undrawn",
     "simulate_scenario",
     "tightest",

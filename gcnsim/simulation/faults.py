@@ -21,17 +21,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.ids import BoolArray, FloatArray, Iteration, Rank
+from gcnsim.core.streams import stream
+from gcnsim.core.units import BANDWIDTH
 from gcnsim.engine import Run, begun, lookahead, simulate
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
-from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule, stream_waits, with_op
 from gcnsim.simulation.steady import PAUSE, Steady, Window, quantile_90
 from gcnsim.simulation.time_limit import refuse_too_long
-from gcnsim.streams import stream
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
-from gcnsim.units import BANDWIDTH
 
 HANDLING: Final = frozenset({OpKind.PACK, OpKind.UNPACK, OpKind.SCATTER, OpKind.LOOKUP})
 """The work of a worker's device on messages and on its stored rows."""

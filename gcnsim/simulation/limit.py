@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.cluster import LinkName
+from gcnsim.core.ids import FloatArray, Rank, Seconds, Server
 from gcnsim.engine import Run
-from gcnsim.ids import FloatArray, Rank, Seconds, Server
+from gcnsim.hardware.link_specs import LinkName
 from gcnsim.simulation.removal import (
     ALLREDUCE,
     COMPUTE,
@@ -61,7 +61,7 @@ EVERY: Final = {
     "dram": "host memory of all servers",
     "staging": "host memory copies of all workers",
 }
-"""All links of a family (`gcnsim.cluster.LinkName`), in words."""
+"""All links of a family (`gcnsim.hardware.link_specs.LinkName`), in words."""
 
 SLIGHT: Final = 0.01
 """The share of an iteration that a simulation of a few iterations cannot resolve: 1 %."""

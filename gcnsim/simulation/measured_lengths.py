@@ -23,11 +23,12 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
-from gcnsim.measured_compute import MeasuredPart, OpKey, iteration_weights
-from gcnsim.measured_compute.words import (
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
+from gcnsim.core.streams import stream
+from gcnsim.methods.families.boundary_rows import BoundaryRows
+from gcnsim.records.compute_facts import MeasuredPart, OpKey, iteration_weights
+from gcnsim.records.compute_words import (
     LOOKUP,
     MOVED,
     STEP,
@@ -37,13 +38,12 @@ from gcnsim.measured_compute.words import (
     placed,
     unmeasured,
 )
-from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.schedule.columns import KIND_OF
 from gcnsim.simulation.measured_setting import Answering
-from gcnsim.streams import stream
 from gcnsim.timeline import Direction
+from gcnsim.trace.counts import AccessCounts
 
 REPLAYED: Final = 24
 """Measured iterations that are replayed before they begin again, at least."""

@@ -12,14 +12,15 @@ from functools import lru_cache
 from math import hypot, log
 from typing import Any, Final, NoReturn
 
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_named
-from gcnsim.machine import Machine, resolve_machine
-from gcnsim.measured_compute import MeasuredCompute, MeasuredSetting, measure_command
 from gcnsim.methods import Method, create_method, is_method, method_type
+from gcnsim.records.compute_command import measure_command
+from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting
 from gcnsim.scenario import LEAN, PartitionSpec, Scenario, from_knobs, setting_text
-from gcnsim.sources import Source
-from gcnsim.sources.model import resolve_model
+from gcnsim.scenario.machine import Machine, resolve_machine
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.source import Source
 
 FREE: Final = ("tau", "cache", "cache_policy", "refresh")
 """Knobs that change no kernel that is measured: a look-up is scaled by its rows, a refresh is measured by itself."""

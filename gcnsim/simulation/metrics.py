@@ -1,7 +1,7 @@
 """Metrics of a run's spans, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
-The parts of an iteration are those of `gcnsim.breakdown`; each worker's parts add up to its iteration. A wait of the
-compute stream is traced back along ops that each ended as the next began (`MeasurementWindow`). If this worker's
+The parts of an iteration are those of `gcnsim.timeline.breakdown`; each worker's parts add up to its iteration. A wait
+of the compute stream is traced back along ops that each ended as the next began (`MeasurementWindow`). If this worker's
 sampler is active on that chain, the wait is for sampling. Otherwise it is for a transfer, a peer or the all-reduce,
 i.e. communication.
 
@@ -18,12 +18,12 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.breakdown import SIMULATED, Parts, iteration_s
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.engine import Run
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.simulation.steady import MeasurementWindow
 from gcnsim.timeline import PS_PER_S, Intervals, IntervalSweep, Phase
+from gcnsim.timeline.breakdown import SIMULATED, Parts, iteration_s
 
 AT_ONCE: Final = 2_000_000
 """Spans that are handled together; with many workers, some workers at a time."""
@@ -76,7 +76,7 @@ class _Stretches:
     def exposed(self) -> Intervals:
         """Exposed communication: the main stream handles messages, or waits for neither a sampler nor a pause.
 
-        Computation has priority over both, and the optimizer over a wait (`gcnsim.breakdown`).
+        Computation has priority over both, and the optimizer over a wait (`gcnsim.timeline.breakdown`).
         """
         window, columns = self._window, self._window.schedule.columns
         main = columns.stream_name == columns.stream_name[columns.streams_called(COMPUTE_STREAM)[0]]

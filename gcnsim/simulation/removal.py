@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.cluster import LinkName
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Seconds
 from gcnsim.engine import Run, simulate
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Seconds
+from gcnsim.hardware.link_specs import LinkName
 from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds, mean_loads
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase

@@ -11,39 +11,31 @@ from functools import cached_property
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
-from gcnsim.cluster import Cluster
+from gcnsim.core.errors import GcnsimError, ScenarioError
+from gcnsim.core.ids import Bytes, FloatArray, Rank
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
-from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import Bytes, FloatArray, Rank
-from gcnsim.machine import (
-    Machine,
-    degree_spread,
-    for_graph,
-    payload_shares,
-    refuse_unused,
-    resolve_machine,
-    streaming_share,
-    with_drawn,
-    with_l2_cache,
-)
+from gcnsim.hardware.topology import Cluster
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
+from gcnsim.scenario.machine import Machine, payload_shares, refuse_unused, resolve_machine
+from gcnsim.scenario.machine_links import degree_spread, streaming_share, with_l2_cache
+from gcnsim.scenario.machine_profiles import for_graph, with_drawn
 from gcnsim.schedule import Schedule, ScheduleBounds, bounds
+from gcnsim.simulation.batches import batch_memory_of, placement_of, refuse_unmodelled
 from gcnsim.simulation.faults import apply_static_faults, is_transient, struck
 from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
 from gcnsim.simulation.measured_lengths import with_measured
 from gcnsim.simulation.measured_setting import measured_error, refuse_unmeasured
 from gcnsim.simulation.metrics import Metrics, at_least, measure
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.simulation.steady import Steady
 from gcnsim.simulation.templates import rebased, shared
 from gcnsim.simulation.time_limit import as_closely, checked_bounds, wrong_by
-from gcnsim.sources import Source, open_source
-from gcnsim.sources.batches import batch_memory_of, placement_of, refuse_unmodelled
-from gcnsim.sources.model import resolve_model
-from gcnsim.sources.source import RangeEnd
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import NO_DROPOUT, LayerShape
 
 
@@ -126,7 +118,7 @@ def write_schedule(
     """The schedule of the scenario's method on its machine, for these access counts.
 
     sample: figures of devices and the host by `NAME.FIGURE`, with one value per graph of the counts, in place of the
-    catalogue's (`gcnsim.uncertainty.propagation`). Such graphs are independent samples, not consecutive iterations.
+    catalogue's (`gcnsim.simulation.propagation`). Such graphs are independent samples, not consecutive iterations.
     """
     machine = resolve_machine(scenario.cluster)
     if sample is not None:

@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.engine import Run, timeline_near
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.schedule import COMPUTE_STREAM, Schedule, resource_loads
 from gcnsim.timeline import PHASE, Intervals, Phase
+from gcnsim.timeline.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
 
 PAUSE: Final = "pause"
 """The prefix of streams whose spans are pauses of their worker."""

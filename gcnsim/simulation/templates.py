@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from gcnsim.cluster import Cluster
-from gcnsim.machine import resolve_machine
+from gcnsim.hardware.topology import Cluster
 from gcnsim.scenario import Scenario
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule
 
 T = TypeVar("T")

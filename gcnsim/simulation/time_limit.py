@@ -13,14 +13,14 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import Seconds
+from gcnsim.core.units import BANDWIDTH, SECONDS
 from gcnsim.engine import engine
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import Seconds
 from gcnsim.scenario import AUTO, COARSE, COARSE_FROM, EXACT, ClusterSpec, Scenario, SlowGpu
 from gcnsim.schedule import Schedule, ScheduleBounds, bounds, resource_loads
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S
-from gcnsim.units import BANDWIDTH, SECONDS
 
 GRAIN: Final = 1e-4
 """The grain, as a share of the lower bound of an iteration."""

@@ -1,4 +1,4 @@
-"""Timelines: OpKind, phases and spans, the same for simulated and measured runs."""
+"""Timelines: spans, the same for simulated and measured runs, and the part of an iteration that each instant has."""
 
 from gcnsim.timeline.span import (
     KIND_CODE,
@@ -10,7 +10,6 @@ from gcnsim.timeline.span import (
     IntervalSweep,
     OpKind,
     Phase,
-    Span,
     Timeline,
     of_kinds,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "Intervals",
     "OpKind",
     "Phase",
-    "Span",
     "Timeline",
     "of_kinds",
 ]

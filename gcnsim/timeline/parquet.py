@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.errors import FileError, nearest
-from gcnsim.ids import AnyArray, frozen
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.parquet import read_parquet_table
-from gcnsim.timeline import KINDS, Direction, Timeline
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError, nearest
+from gcnsim.core.ids import AnyArray, frozen
+from gcnsim.core.parquet import read_parquet_table
+from gcnsim.timeline.span import KINDS, Direction, Timeline
 
 _KINDS: Final = tuple(str(kind) for kind in KINDS)
 _DIRECTIONS: Final = tuple(item.name.lower() for item in Direction)

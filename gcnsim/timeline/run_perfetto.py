@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, Int32Array, IntArray, Iteration
-from gcnsim.io.atomic import atomic_write
-from gcnsim.timeline import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, Timeline
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import FloatArray, Int32Array, IntArray, Iteration
+from gcnsim.timeline.span import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, Timeline
 
 COMPUTE, RECEIVE, REDUCE = "compute", "receive", "all-reduce"
 TRACKS: Final = (COMPUTE, "sampling", "pack", "copy to host", "send", RECEIVE, "copy to device", REDUCE, "pause")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer, Rank
+from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer, Rank
 
 
 @dataclass(frozen=True, slots=True)

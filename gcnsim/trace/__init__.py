@@ -1,11 +1,10 @@
-"""Access traces: the remote rows that sampled graphs need, recorded from real partitions and replayed."""
+"""Rows that workers need of one another: access traces of drawn graphs, boundary profiles, and their counts."""
 
 from gcnsim.trace.access import (
     AccessTrace,
     TraceOrigin,
     WorkerAccess,
     WorkerSummary,
-    counts,
     read_trace,
     summarise,
     write_trace,
@@ -36,7 +35,6 @@ __all__ = [
     "WorkerAccess",
     "WorkerSummary",
     "cache_curve",
-    "counts",
     "local_norms",
     "packed",
     "prepared_sampling",

@@ -1,7 +1,7 @@
 """The access trace: which boundary nodes every sampled graph of every worker needs, and how many edges it keeps.
 
-Its file is version 1 or 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.io.container`. `counts` turns a
-trace and a cache into the counts that a simulation needs. `summarise` describes a trace in a few numbers per worker.
+Its file is version 1 or 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.core.container`. `counts` turns
+a trace and a cache into the counts that a simulation needs. `summarise` describes a trace in a few numbers per worker.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.boundary.counts import AccessCounts
-from gcnsim.caching import CacheSize, cached_mask, capacity
-from gcnsim.errors import FileError
-from gcnsim.fields.rules import COUNT, POSITIVE, SHARE, check_values
-from gcnsim.ids import AnyArray, BoolArray, ByteArray, Float32Array, IntArray, Rank, frozen
-from gcnsim.io.container import Sections, read_sections, section_of, write_sections
-from gcnsim.partition import Partitioning
-from gcnsim.streams import stream
+from gcnsim.core.container import Sections, read_sections, section_of, write_sections
+from gcnsim.core.errors import FileError
+from gcnsim.core.fields import COUNT, POSITIVE, SHARE, check_values
+from gcnsim.core.ids import AnyArray, BoolArray, ByteArray, Float32Array, IntArray, Rank, frozen
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Partitioning
+from gcnsim.trace.counts import AccessCounts
+from gcnsim.workload.caching import CacheSize, cached_mask, capacity
 
 
 @dataclass(frozen=True, slots=True)

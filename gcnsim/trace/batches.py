@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary import BatchCounts, Store, batch_counts
-from gcnsim.errors import FileError
-from gcnsim.fields.rules import COUNT, check_values
-from gcnsim.ids import AnyArray, ByteArray, Int32Array, IntArray, frozen
-from gcnsim.io.container import Sections, read_sections, section_of, write_sections
+from gcnsim.core.container import Sections, read_sections, section_of, write_sections
+from gcnsim.core.errors import FileError
+from gcnsim.core.fields import COUNT, check_values
+from gcnsim.core.ids import AnyArray, ByteArray, Int32Array, IntArray, frozen
+from gcnsim.trace.counts import BatchCounts, Store, batch_counts
 
 KIND: Final = "batch-trace"
 VERSION: Final = 1

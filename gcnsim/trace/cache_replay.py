@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.caching import (
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.core.streams import stream
+from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.workload.caching import (
     DEMAND,
     KINDS,
     RANKINGS,
@@ -25,11 +29,8 @@ from gcnsim.caching import (
     need_library,
     request_stream,
 )
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
-from gcnsim.sampling import NODES, Full
-from gcnsim.streams import stream
-from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.samplers import Full
 
 ORDERS = ("random", "index")
 """The order of a graph's rows in a stream of requests."""

@@ -11,21 +11,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gcnsim.boundary.counts import cross_edges
-from gcnsim.errors import ScenarioError
-from gcnsim.fields.rules import SHARE
-from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
-from gcnsim.partition import Part, Partitioning
-from gcnsim.sampling import NODES
-from gcnsim.sampling import sampler as sampler_of
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import SHARE
+from gcnsim.core.ids import AnyArray, BoolArray, IntArray, frozen
+from gcnsim.graph.parts import Part, Partitioning
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.trace.counts import cross_edges
+from gcnsim.workload.draws import NODES
+from gcnsim.workload.samplers import sampler as sampler_of
 
 
 class AccessRecorder:
     """Records which boundary rows one worker requests in each iteration.
 
     >>> from gcnsim.graph import build_csr
-    >>> from gcnsim.partition import partition_graph, split
+    >>> from gcnsim.graph.assign import partition_graph
+    >>> from gcnsim.graph.parts import split
     >>> path = build_csr(np.arange(3), np.arange(1, 4), 4, "path")
     >>> owners = partition_graph(path, 2, "block")
     >>> recorders = [AccessRecorder(part) for part in split(path, owners)]
@@ -38,7 +39,7 @@ class AccessRecorder:
     """
 
     def __init__(self, part: Part) -> None:
-        """A recorder without iterations. part: the worker's share of the graph (`gcnsim.partition.parts`)."""
+        """A recorder without iterations. part: the worker's share of the graph (`gcnsim.graph.parts`)."""
         self._part = part
         self._crossing = cross_edges(part)
         self._bits: list[AnyArray] = []

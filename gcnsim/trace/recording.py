@@ -12,28 +12,16 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gcnsim.boundary.counts import cross_edges
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
-from gcnsim.partition import Part, Partitioning
-from gcnsim.processes import parallel_map_counted
-from gcnsim.sampling import (
-    NODES,
-    Draws,
-    Full,
-    Probabilities,
-    Sampler,
-    add_log_missed,
-    checked_rate,
-    checked_share,
-    draw,
-    draw_nodes,
-    inclusion_of,
-    row_blocks,
-)
-from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.streams import skipped, stream
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
+from gcnsim.core.processes import parallel_map_counted
+from gcnsim.core.streams import skipped, stream
+from gcnsim.graph.parts import Part, Partitioning
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.trace.counts import cross_edges
+from gcnsim.workload.draws import NODES, Draws, add_log_missed, checked_share, draw, draw_nodes, inclusion_of
+from gcnsim.workload.samplers import Full, Probabilities, Sampler, checked_rate, row_blocks
+from gcnsim.workload.samplers import sampler as sampling_rule
 
 BLOCK: Final = 1 << 22
 """Entries of the rows whose probabilities `record_trace` stores at a time: about 150 MB per process."""

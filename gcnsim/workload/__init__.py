@@ -1,6 +1,4 @@
-"""Published datasets, their boundary tables, and the layer shapes of the models trained on them."""
-
-from __future__ import annotations
+"""What is trained, by which rules: model, dataset, sampling, caches, staleness and the knobs of methods."""
 
 from gcnsim.workload.cuts import (
     FAR,
@@ -9,7 +7,6 @@ from gcnsim.workload.cuts import (
     crossing_fraction,
     growth_between,
     largest_of,
-    leave_one_out,
     left_open,
     open_growth,
 )
@@ -55,7 +52,6 @@ __all__ = [
     "growth_between",
     "largest_of",
     "layer_shapes",
-    "leave_one_out",
     "left_open",
     "open_growth",
 ]

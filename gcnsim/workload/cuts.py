@@ -27,8 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gcnsim.errors import ScenarioError
-from gcnsim.io.yaml_files import read_yaml
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.workload.datasets import BoundaryRow, DatasetFacts
 
 FILE: Final = Path(__file__).resolve().parents[1] / "data" / "cuts.yaml"

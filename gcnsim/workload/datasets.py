@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.known_names import known_name
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.known_names import known_name
+from gcnsim.core.yaml_files import read_yaml
 
 OTHER_DATASET: Final = "any other graph is a file or a folder (OGB's too): --graph FILE; or sizes: --nodes N --edges M"
 """What to do about an unknown dataset."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.core.errors import ScenarioError, nearest
 
 PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 8, "int4": 4, "int2": 2})
 """Number formats of boundary rows in messages: bits of a value."""

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Final
 
-from gcnsim.ids import Rank
+from gcnsim.core.ids import Rank
 from gcnsim.timeline import Timeline
 from runtime.record import Recorder
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from gcnsim.ids import Iteration, Layer
-from gcnsim.staleness import source_iteration
+from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.staleness import source_iteration
 from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.exchange import Exchange, SampledGraph
 from runtime.exchange.channels import Message, Posted

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from gcnsim.ids import FloatArray, Iteration, Layer
+from gcnsim.core.ids import FloatArray, Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.accelerator.exchange import WaitingExchange

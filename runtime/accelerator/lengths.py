@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray, Layer
 from gcnsim.cost import (
     LayerCost,
     boundary_seconds,
@@ -26,9 +27,8 @@ from gcnsim.cost import (
     step_seconds,
     unpack_seconds,
 )
+from gcnsim.graph.parts import Part
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray, Layer
-from gcnsim.partition import Part
 from gcnsim.workload import LayerShape
 from runtime.exchange import SampledGraph
 

@@ -27,8 +27,8 @@ from typing import Any, Final
 
 import torch
 
+from gcnsim.core.ids import Rank
 from gcnsim.hardware import LinkProfile, device, figures_of, host, link
-from gcnsim.ids import Rank
 from runtime.accelerator.clock import NS, Lane, ScaledRecorder, now, sleep_until, wake_sharply
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.emulation import Accelerator, Emulation

@@ -1,6 +1,6 @@
 """The lengths of one worker's kernels as they were measured, iteration by iteration, in place of those of the laws.
 
-The rules are the simulator's (`gcnsim.measured_compute.words`): one measured operation that is two kernels here is
+The rules are the simulator's (`gcnsim.records.compute_words`): one measured operation that is two kernels here is
 shared as the laws would, what was not measured takes no time, and what has no kernel here is added to the map of its
 layer or to the step. Copies and messages are not in the file.
 """
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, Layer
-from gcnsim.measured_compute import MeasuredPart, OpKey
-from gcnsim.measured_compute.words import LOOKUP, STEP, in_schedule_words, placed, unmeasured
+from gcnsim.core.ids import FloatArray, Layer
+from gcnsim.records.compute_facts import MeasuredPart, OpKey
+from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, placed, unmeasured
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.lengths import Layered, OpSeconds
 

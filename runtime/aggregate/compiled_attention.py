@@ -13,8 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from gcnsim.compiling import compiled
-from gcnsim.ids import AnyArray, IntArray
+from gcnsim.core.compiling import compiled
+from gcnsim.core.ids import AnyArray, IntArray
 from runtime.aggregate.vectors import PLACE, VectorCode, summed
 
 VECTORS: Final = "0c1042cb58706baf"

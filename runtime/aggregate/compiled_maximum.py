@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from gcnsim.compiling import compiled
-from gcnsim.ids import AnyArray, IntArray
+from gcnsim.core.compiling import compiled
+from gcnsim.core.ids import AnyArray, IntArray
 from runtime.aggregate.vectors import AHEAD, INDEX, PLACE, VectorCode
 
 VECTORS: Final = "0c1042cb58706baf"

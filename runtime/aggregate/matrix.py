@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import AnyArray, FloatArray, IntArray
+from gcnsim.core.ids import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

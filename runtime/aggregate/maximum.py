@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from runtime.aggregate.matrix import Matrix
 from runtime.aggregate.numba_matrix import NumbaMatrix, shared
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import AnyArray, IntArray
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import AnyArray, IntArray
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
 
 _PIECE = 1 << 15

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.fields import Number, QuantityRange
+from gcnsim.core.errors import GcnsimError, ScenarioError
+from gcnsim.core.fields import Number, QuantityRange
+from gcnsim.core.ids import Rank
+from gcnsim.core.units import BANDWIDTH, SECONDS
 from gcnsim.hardware import NetworkBandwidth, device, host, link
-from gcnsim.ids import Rank
-from gcnsim.measured_compute import measured_compute
-from gcnsim.units import BANDWIDTH, SECONDS
+from gcnsim.records.compute_reading import measured_compute
 from runtime.accelerator.measured_file import measured_setting
 from runtime.emulation import Emulation
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import click
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.processes import cores
-from gcnsim.terminal import LiveLine
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.processes import cores
+from gcnsim.core.terminal import LiveLine
 from runtime.cli.microbench import out_file, take
 from runtime.launch import Place, Watch, check_libraries, connect, place, run_worker
 from runtime.launch.group import quiet_sockets

@@ -19,9 +19,9 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.io.atomic import probe, writable
-from gcnsim.terminal import LiveLine
+from gcnsim.core.atomic import probe, writable
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.terminal import LiveLine
 from runtime.launch import check_libraries
 from runtime.microbench import (
     FULL,

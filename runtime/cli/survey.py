@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, UnitError
-from gcnsim.units import BANDWIDTH
+from gcnsim.core.errors import GcnsimError, UnitError
+from gcnsim.core.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets

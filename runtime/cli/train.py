@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets

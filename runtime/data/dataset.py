@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, Rank, frozen
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph
-from gcnsim.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, Rank, frozen
-from gcnsim.partition import Part, Partitioning, own_send_sets, part_of
-from gcnsim.streams import stream
+from gcnsim.graph.parts import Part, Partitioning, own_send_sets, part_of
 
 Block: TypeAlias = Any
 """Rows of some nodes: a dense array or a scipy csr_array."""

@@ -15,12 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.errors import FileError, GraphError, ScenarioError, nearest
+from gcnsim.core.errors import FileError, GraphError, ScenarioError, nearest
+from gcnsim.core.ids import AnyArray, BoolArray, Float32Array, IntArray, frozen
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr, load_graph
+from gcnsim.graph.assign import NODES, partition_graph
 from gcnsim.graph.formats.nodes import MASKS, read_nodes
-from gcnsim.ids import AnyArray, BoolArray, Float32Array, IntArray, frozen
-from gcnsim.partition import NODES, Partitioning, open_partition, partition_graph
-from gcnsim.streams import stream
+from gcnsim.graph.owners import open_partition
+from gcnsim.graph.parts import Partitioning
 from runtime.data.dataset import (
     Dataset,
     Features,

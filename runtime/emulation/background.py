@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gcnsim.signals import die_with_parent
+from gcnsim.core.signals import die_with_parent
 from runtime.emulation.network import Network
 
 PORT: Final = 5202

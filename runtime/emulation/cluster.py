@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.processes import cores
-from gcnsim.units import BANDWIDTH
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.processes import cores
+from gcnsim.core.units import BANDWIDTH
 from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation

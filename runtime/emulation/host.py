@@ -19,8 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gcnsim.io.atomic import atomic_write
-from gcnsim.signals import die_with_parent
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.signals import die_with_parent
 from runtime.emulation.priority import AGENT
 from runtime.launch.verdict import describe
 

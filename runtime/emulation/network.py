@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 DEVICE: Final = "nic"
 """The link's device inside a host; namespaces have names of their own."""

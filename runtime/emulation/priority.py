@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Final
 
-from gcnsim.signals import die_with_parent
+from gcnsim.core.signals import die_with_parent
 
 
 def realtime_priority(yes: bool) -> bool:

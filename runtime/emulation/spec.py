@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.ids import Rank, Seconds
-from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Within
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.ids import Rank, Seconds
+from gcnsim.core.json_files import mistake, parse_json
+from gcnsim.core.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Within
 
 COPIES: Final = "GCNSIM_COPIES"
 """The environment variable that names the file of the host's shared copy links."""

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gcnsim.core.ids import FloatArray, IntArray, Iteration, Layer
 from gcnsim.graph import Graph
-from gcnsim.ids import FloatArray, IntArray, Iteration, Layer
-from gcnsim.sampling import Batch
 from gcnsim.timeline import Direction
+from gcnsim.workload.mini_batches import Batch
 from runtime.aggregate import Matrix, Rows
 from runtime.exchange.neighbours import IterationContext
 

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from gcnsim.ids import Iteration, Layer, Rank
+from gcnsim.core.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
 from runtime.exchange.channels import Channel, Message

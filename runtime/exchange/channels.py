@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gcnsim.ids import Iteration, Rank
+from gcnsim.core.ids import Iteration, Rank
 from gcnsim.timeline import OpKind
 from runtime.emulation import Emulation
 from runtime.emulation.spec import PAYLOAD_SHARE

@@ -1,8 +1,8 @@
 """The exchange: one transfer per iteration, layer and direction, through a ring of tau slots.
 
-At iteration t a layer reads the rows of iteration t - tau (`gcnsim.staleness`). Then its own rows start to travel into
-the slot that was just read. With tau 0 the same slot is filled and read within the layer. Each slot is tagged with its
-iteration, so a row of another age can never be read.
+At iteration t a layer reads the rows of iteration t - tau (`gcnsim.workload.staleness`). Then its own rows start to
+travel into the slot that was just read. With tau 0 the same slot is filled and read within the layer. Each slot is
+tagged with its iteration, so a row of another age can never be read.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Iteration, Layer
-from gcnsim.staleness import slot, source_iteration
+from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.staleness import slot, source_iteration
 from runtime.exchange.channels import Channel, Channels, Message, Posted
 from runtime.exchange.sampled_graph import SampledGraph
 from runtime.exchange.staging import CopyStream, Staging

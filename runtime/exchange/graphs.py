@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
-from gcnsim.partition import Part
+from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
+from gcnsim.graph.parts import Part
 from runtime.aggregate import Matrix, Rows
 from runtime.exchange.sampled_graph import CachedRows, SampledGraph, order_of, side_by_side
 

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gcnsim.ids import Iteration, Layer, Rank
-from gcnsim.streams import stream
+from gcnsim.core.ids import Iteration, Layer, Rank
+from gcnsim.core.streams import stream
 from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
 from runtime.exchange.sampled_graph import SampledGraph

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import BoolArray, Float32Array, IntArray
+from gcnsim.core.ids import BoolArray, Float32Array, IntArray
 from runtime.aggregate import Matrix, Rows
 from runtime.data import Share
 from runtime.exchange.channels import Channel, Message

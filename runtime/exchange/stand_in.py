@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Rank
+from gcnsim.core.ids import Rank
 from gcnsim.timeline import OpKind
 from runtime.exchange.channels import Channel, Channels, Message, Posted
 

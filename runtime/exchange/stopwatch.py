@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Iteration, Layer
+from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
 from runtime.record import Mark, Recorder
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import Rank
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import Rank
 
 RENDEZVOUS: Final = "GCNSIM_RENDEZVOUS"
 """The file through which the workers of the built-in launcher find one another; only the launcher sets it."""

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import FileError, GcnsimError
-from gcnsim.ids import Rank
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError, GcnsimError
+from gcnsim.core.ids import Rank
 
 PROGRAM: Final = "runtime.train"
 FAILURES: Final = "GCNSIM_FAILURES"

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.ids import AnyArray
-from gcnsim.io.atomic import atomic_write
-from gcnsim.measured_compute.header import FORMAT
-from gcnsim.terminal import aligned
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import AnyArray
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import format_bytes, format_fraction, format_seconds
+from gcnsim.records.compute_header import FORMAT
 from gcnsim.timeline import KINDS, Direction
-from gcnsim.units import format_bytes, format_fraction, format_seconds
 from runtime.measuring.part import PartRecord
 from runtime.measuring.request import AIM
 from runtime.measuring.rounds import SettingRecord, relative_error

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.core.ids import Rank
+from gcnsim.core.resources import usable_resources
 from gcnsim.graph import Graph
-from gcnsim.ids import Rank
-from gcnsim.partition import Partitioning
-from gcnsim.resources import usable_resources
+from gcnsim.graph.parts import Partitioning
 from runtime.options import Options
 
 ENTRY_BYTES: Final = 110

@@ -11,7 +11,7 @@ import select
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from gcnsim.signals import die_with_parent
+from gcnsim.core.signals import die_with_parent
 from runtime.data import DatasetCache
 from runtime.launch import disable_malloc_trim
 from runtime.measuring.neighbours import READY, on_cores

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from gcnsim.processes import cores
+from gcnsim.core.processes import cores
 from runtime.options import Options
 
 READY: Final = b"ready\n"

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.runs.files import RUN
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.core.errors import ScenarioError
+from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.records.run_files import RUN
 from runtime.measuring.request import options_from
 from runtime.methods import METHODS
 from runtime.options import Options

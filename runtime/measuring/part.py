@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from gcnsim.ids import FloatArray, IntArray, Iteration, Rank
-from gcnsim.measured_compute import iteration_weights
+from gcnsim.core.ids import FloatArray, IntArray, Iteration, Rank
+from gcnsim.records.compute_facts import iteration_weights
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from runtime.data import DatasetCache
 from runtime.exchange import LoadedBatch, Mail, SampledGraph, StandIns

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import Number
-from gcnsim.knobs import Knob
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import Number
+from gcnsim.workload.knobs import Knob
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import RULES, Options, flag

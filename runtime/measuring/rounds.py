@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from gcnsim.partition import Partitioning, part_of
+from gcnsim.graph.parts import Partitioning, part_of
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
 from runtime.launch import Place

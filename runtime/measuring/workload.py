@@ -12,9 +12,9 @@ from typing import Final
 
 import torch
 
+from gcnsim.core.units import format_fraction
 from gcnsim.graph import graph_notes
-from gcnsim.partition import Partitioning
-from gcnsim.units import format_fraction
+from gcnsim.graph.parts import Partitioning
 from runtime.data import Dataset, DatasetCache
 from runtime.launch import disable_malloc_trim
 from runtime.measuring.memory import free_bytes

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import FloatArray, IntArray, Iteration
-from gcnsim.partition import Replicas
+from gcnsim.core.ids import FloatArray, IntArray, Iteration
+from gcnsim.graph.parts import Replicas
 from runtime.aggregate import Matrix, Rows
 from runtime.exchange import (
     BlockNeighbours,

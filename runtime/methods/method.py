@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import QuantityRange, Share
-from gcnsim.knobs import Knob, knob_of
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import QuantityRange, Share
+from gcnsim.workload.knobs import Knob, knob_of
 from runtime.options import Held, Options, flag
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Float32Array, Iteration
-from gcnsim.partition import Partitioning
+from gcnsim.core.ids import Float32Array, Iteration
+from gcnsim.graph.parts import Partitioning
 from gcnsim.timeline import Direction
 from runtime.data import Dataset, Share
 from runtime.exchange import (

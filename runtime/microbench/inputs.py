@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 import torch
 
+from gcnsim.core.ids import AnyArray, FloatArray, IntArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
-from gcnsim.ids import AnyArray, FloatArray, IntArray
-from gcnsim.partition import Part, part_of, partition_graph
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, part_of
 from runtime.aggregate import Matrix, Rows, matrix_kind
 from runtime.microbench.bench import SEED
 

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import Seconds
+from gcnsim.core.shapes import As, OneOrMore, Within
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import BANDWIDTH, format_seconds
 from gcnsim.hardware import AGGREGATORS
-from gcnsim.ids import Seconds
-from gcnsim.io.atomic import atomic_write
-from gcnsim.shapes import As, OneOrMore, Within
-from gcnsim.terminal import aligned
-from gcnsim.units import BANDWIDTH, format_seconds
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.microbench.request import MicrobenchRequest
 from runtime.record.machine import MachineFacts, Versions, hardware, versions

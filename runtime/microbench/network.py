@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from gcnsim.ids import Rank
+from gcnsim.core.ids import Rank
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.microbench.bench import Bench, no_collector

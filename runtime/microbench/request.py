@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any, Final, TypeVar
 
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Number
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.fields import Number
 from runtime.options import CHOICES, RULES
 
 T = TypeVar("T")

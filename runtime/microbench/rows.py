@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gcnsim.streams import stream
+from gcnsim.core.streams import stream
 from runtime.microbench.bench import SEED, Bench, Call
 from runtime.microbench.inputs import made_rows
 

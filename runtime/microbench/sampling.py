@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gcnsim.partition import Part
-from gcnsim.sampling import draw_edges, inclusion
-from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.streams import stream
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part
+from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.aggregate import matrix_kind
 from runtime.exchange import GraphBuilder
 from runtime.microbench.bench import SEED, Bench

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 import torch.distributed as dist
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place

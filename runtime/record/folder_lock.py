@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 
 
 def free_path(path: Path, taken: Callable[[Path], bool]) -> Path:

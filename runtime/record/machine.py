@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
-from gcnsim.resources import usable_resources
-from gcnsim.shapes import Count, OneOrMore, Positive, Within
+from gcnsim.core.resources import usable_resources
+from gcnsim.core.shapes import Count, OneOrMore, Positive, Within
 
 _CPU_INFO = Path("/proc/cpuinfo")
 

@@ -9,9 +9,9 @@ import time
 from dataclasses import asdict
 from typing import Final, TextIO
 
-from gcnsim.ids import Iteration
-from gcnsim.terminal import LiveLine
-from gcnsim.units import format_fraction
+from gcnsim.core.ids import Iteration
+from gcnsim.core.terminal import LiveLine
+from gcnsim.core.units import format_fraction
 from runtime.record.run_folder import IterationRow
 
 REDRAW_S: Final = 0.1

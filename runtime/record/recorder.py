@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from gcnsim.ids import AnyArray, Int32Array, Iteration, Layer, Rank, frozen
+from gcnsim.core.ids import AnyArray, Int32Array, Iteration, Layer, Rank, frozen
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
 
 MAIN_STREAM = "compute"

@@ -16,16 +16,16 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
 
-from gcnsim.errors import FileError
+from gcnsim.core.atomic import atomic_write, writable
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import Float32Array, Iteration
+from gcnsim.core.json_files import mistake, parse_json, read_json, read_text
+from gcnsim.core.shapes import SINCE, As, Count, Keys, OneOrMore, Share, Within
 from gcnsim.graph import Graph
-from gcnsim.ids import Float32Array, Iteration
-from gcnsim.io.atomic import atomic_write, writable
-from gcnsim.io.json_files import mistake, parse_json, read_json, read_text
-from gcnsim.runs.files import COLUMN_RULES
-from gcnsim.sampling.norms import read_norms, write_norms
-from gcnsim.shapes import SINCE, As, Count, Keys, OneOrMore, Share, Within
+from gcnsim.records.run_files import COLUMN_RULES
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
+from gcnsim.workload.norms import read_norms, write_norms
 from runtime.record.machine import MachineFacts, PeakMemory, Versions
 from runtime.record.summary import Summary
 

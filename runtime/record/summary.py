@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 
-from gcnsim.breakdown import Spans
-from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank, Seconds
-from gcnsim.runs.files import Shares
-from gcnsim.shapes import Count, OneOrMore, Within
-from gcnsim.terminal import aligned
+from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank, Seconds
+from gcnsim.core.shapes import Count, OneOrMore, Within
+from gcnsim.core.terminal import aligned
+from gcnsim.core.units import format_bytes, format_fraction, format_seconds
+from gcnsim.records.run_files import Shares
 from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase, Timeline
-from gcnsim.units import format_bytes, format_fraction, format_seconds
+from gcnsim.timeline.breakdown import Spans
 from runtime.record.recorder import MAIN_STREAM
 
 RECEIVING = "rx"

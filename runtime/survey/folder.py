@@ -17,13 +17,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.ids import Seconds
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.json_files import read_json
-from gcnsim.runs.files import CLUSTER, Cluster, write_cluster
-from gcnsim.shapes import SINCE, Amount, As, OneOrMore, Positive
-from gcnsim.units import BANDWIDTH
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.ids import Seconds
+from gcnsim.core.json_files import read_json
+from gcnsim.core.shapes import SINCE, Amount, As, OneOrMore, Positive
+from gcnsim.core.units import BANDWIDTH
+from gcnsim.records.run_files import CLUSTER, Cluster, write_cluster
 from runtime.record import read_run
 from runtime.survey.rule import GRAPHS, RUNS, STATE, UNFINISHED, PlannedRun, SurveyRequest
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 from math import exp
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.terminal import aligned
 from gcnsim.hardware import gpu_of
-from gcnsim.terminal import aligned
 from runtime.launch import Place
 from runtime.microbench.servers import versions_here
 from runtime.options import Options

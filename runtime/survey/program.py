@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
-from gcnsim.io.atomic import atomic_write
-from gcnsim.runs.files import Cluster
-from gcnsim.streams import stream
+from gcnsim.records.run_files import Cluster
 from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.emulation.spec import PAYLOAD_SHARE

@@ -13,11 +13,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NoReturn
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
-from gcnsim.fields import Number, QuantityRange, shown
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.streams import stream
-from gcnsim.units import FRACTION
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, nearest
+from gcnsim.core.fields import Number, QuantityRange, shown
+from gcnsim.core.streams import stream
+from gcnsim.core.units import FRACTION
+from gcnsim.core.yaml_files import read_yaml
 from runtime.launch import Place
 from runtime.microbench import FULL, QUICK, TINY, TimeBudget
 from runtime.options import CHOICES

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gcnsim.ids import BoolArray
+from gcnsim.core.ids import BoolArray
 from gcnsim.timeline import OpKind
 from runtime.data import Share
 from runtime.exchange import (

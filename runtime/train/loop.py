@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gcnsim.errors import GcnsimError
-from gcnsim.ids import Iteration, Layer, Rank
+from gcnsim.core.errors import GcnsimError
+from gcnsim.core.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
 from runtime.exchange import (
     BatchBoundaries,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Iteration
+from gcnsim.core.ids import Iteration
 from runtime.aggregate import NumbaMatrix, PlainMatrix
 from runtime.exchange.sampled_graph import CachedRows, Requests
 from runtime.exchange.staging import Buffer

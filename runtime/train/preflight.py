@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from gcnsim.errors import FileError, ScenarioError, plural
-from gcnsim.ids import Rank
-from gcnsim.io.atomic import probe, writable
-from gcnsim.processes import cores
-from gcnsim.resources import usable_resources
+from gcnsim.core.atomic import probe, writable
+from gcnsim.core.errors import FileError, ScenarioError, plural
+from gcnsim.core.ids import Rank
+from gcnsim.core.processes import cores
+from gcnsim.core.resources import usable_resources
 from runtime.launch.place import Place
 from runtime.options import Options, flag
 from runtime.record.folder_lock import free_path

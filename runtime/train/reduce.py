@@ -25,7 +25,7 @@ from torch.nn import Parameter
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from gcnsim.ids import Iteration
+from gcnsim.core.ids import Iteration
 from gcnsim.timeline import OpKind
 from runtime.exchange import Channel
 from runtime.model import Network

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from gcnsim.ids import AnyArray, IntArray, Iteration, frozen
+from gcnsim.core.ids import AnyArray, IntArray, Iteration, frozen
 from gcnsim.trace import (
     AccessTrace,
     BatchOrigin,

@@ -6,9 +6,9 @@ import math
 import time
 from pathlib import Path
 
-from gcnsim.errors import FileError
-from gcnsim.ids import Iteration
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import Iteration
 from runtime.exchange import LoadedBatch, SampledGraph
 from runtime.launch import Watch, disable_malloc_trim
 from runtime.model import save_weights

@@ -16,10 +16,11 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.ids import AnyArray, Float32Array, frozen
 from gcnsim.graph import Graph, graph_notes
-from gcnsim.ids import AnyArray, Float32Array, frozen
-from gcnsim.partition import KWAY, Part, Partitioning, Replicas, metis_label
+from gcnsim.graph.assign import KWAY, metis_label
+from gcnsim.graph.parts import Part, Partitioning, Replicas
 from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, DatasetCache, Share, share_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gcnsim.ids import Iteration
+from gcnsim.core.ids import Iteration
 from gcnsim.workload import layer_shapes
 from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import click
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.fields import shown
-from gcnsim.io.yaml_files import read_yaml
-from gcnsim.knobs import Knob
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.fields import shown
+from gcnsim.core.yaml_files import read_yaml
+from gcnsim.workload.knobs import Knob
 from runtime.launch.verdict import describe, say
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from gcnsim.ids import AnyArray
-from gcnsim.runs.recorded_run import TRACE
+from gcnsim.core.ids import AnyArray
+from gcnsim.core.units import format_seconds
+from gcnsim.records.recorded_run import TRACE
 from gcnsim.timeline import Timeline
-from gcnsim.units import format_seconds
 from runtime.data import DatasetCache
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message

@@ -21,7 +21,7 @@ LEAST = 3
 
 
 def room_of(path: str) -> str:
-    """`gcnsim/cost/device.py` belongs to `gcnsim/cost`, `gcnsim/units.py` to `gcnsim`."""
+    """`gcnsim/cost/device.py` belongs to `gcnsim/cost`, `gcnsim/__main__.py` to `gcnsim`."""
     return "/".join(Path(path).parts[:2]) if len(Path(path).parts) > 2 else Path(path).parts[0]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from tests.cases import Case, method
 
 STORED = Path(__file__).with_name("exact_ends.json")

@@ -27,7 +27,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _scenario_fields() -> str:
-    from gcnsim.scenario import describe_schema
+    from gcnsim.scenario.load import describe_schema
 
     rows = [
         (f"`{path}`", f"`{unit}`" if unit else "", allowed, f"`{default}`", doc)
@@ -85,9 +85,8 @@ def _cross_edges() -> str:
 
 
 def _partition_spread() -> str:
-    from gcnsim.io.yaml_files import read_yaml
-    from gcnsim.partition import partition_spread
-    from gcnsim.partition.facts import FIGURES, FILE
+    from gcnsim.core.yaml_files import read_yaml
+    from gcnsim.graph.partition_facts import FIGURES, FILE, partition_spread
 
     rows = []
     for name, entry in read_yaml(FILE)["datasets"].items():
@@ -103,8 +102,8 @@ def _partition_spread() -> str:
 
 
 def _given_rows() -> list[Mapping[str, Any]]:
+    from gcnsim.core.yaml_files import read_yaml
     from gcnsim.evidence.like_questions import ROWS
-    from gcnsim.io.yaml_files import read_yaml
 
     found: list[Mapping[str, Any]] = read_yaml(ROWS)
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.train.tasks import tasks_of
 from studies.command_help import commands, with_help
 from tests.docs.examples import (

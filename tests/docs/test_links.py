@@ -105,5 +105,5 @@ def test_names_in_code_exist(document: Path) -> None:
 
 
 def test_a_name_that_is_not_there_does_not_resolve() -> None:
-    assert resolves("gcnsim.boundary.profile_at")
+    assert resolves("gcnsim.trace.packaged_profiles.profile_at")
     assert not resolves("gcnsim.trace.profile_at")

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.boundary.stored import read_profile
-from gcnsim.calibration_record.record import read_calibration
-from gcnsim.comparison.difference import read_answer
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
+from gcnsim.core.json_files import parse_json, read_text
+from gcnsim.evidence.difference import read_answer
 from gcnsim.graph import load_graph
-from gcnsim.io.json_files import parse_json, read_text
-from gcnsim.partition import read_partition
-from gcnsim.sweeps.folder import open_folder
+from gcnsim.graph.owners import read_partition
+from gcnsim.planning.sweep_folder import open_folder
+from gcnsim.records.calibration import read_calibration
 from gcnsim.timeline.parquet import read_spans
 from gcnsim.trace import read_trace
+from gcnsim.trace.stored_profile import read_profile
 from tests.faults.training import BrokenError, must
-from tests.gcnsim.calibration.made import write_measurements
-from tests.gcnsim.validation.conftest import runs_in
+from tests.gcnsim.evidence.conftest import runs_in
+from tests.gcnsim.evidence.made_calibration import write_measurements
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 GCNSIM: Final = (sys.executable, "-m", "gcnsim")

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import nearest
+from gcnsim.core.errors import nearest
 from tests.fuzz.loop import attack
 from tests.fuzz.readers import SLOW, room, rooms
 

@@ -11,23 +11,22 @@ from typing import Any
 from gcnsim.api.question import read_base
 from gcnsim.cli import main
 from gcnsim.cli.outputs import scenario_files
-from gcnsim.comparison.difference import read_answer
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
+from gcnsim.evidence.difference import read_answer
+from gcnsim.evidence.published_facts import read_published
 from gcnsim.hardware import devices, kind_described, links
 from gcnsim.hardware.catalogue import _assumed
 from gcnsim.hardware.own_files import own_device, own_host
 from gcnsim.hardware.platforms import read_platform
 from gcnsim.hardware.pricing import PriceBook
-from gcnsim.reproduction.facts import read_published
+from gcnsim.planning.sweep_conditions import read_condition
+from gcnsim.planning.sweep_question import load_question, read_question
+from gcnsim.planning.sweep_ranges import read_axis
+from gcnsim.records.trace_names import read_names
 from gcnsim.scenario import load_scenario
 from gcnsim.scenario.faults import read_injected
 from gcnsim.scenario.load import read_knob
-from gcnsim.sweeps import read_question
-from gcnsim.sweeps.conditions import read_condition
-from gcnsim.sweeps.question import load_question
-from gcnsim.sweeps.ranges import read_axis
-from gcnsim.torch_profiler.names import read_names
-from gcnsim.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from tests.fuzz.readers import Reader, file_named, put, shipped, text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -32,7 +32,7 @@ LOADING: Final = ("json.load", "json.loads", "np.load", "yaml.load", "csv.reader
 """Such calls by their whole name: `load` alone means many things."""
 
 EXEMPT: Final[Mapping[str, str]] = {
-    "gcnsim/calibration/fit.py:_laws": "what was computed a line before",
+    "gcnsim/evidence/fit.py:_laws": "what was computed a line before",
     "gcnsim/cli/__init__.py:_prepared": "writes to nowhere",
     "gcnsim/cli/__init__.py:_reader_left": "writes to nowhere",
     "gcnsim/cli/catalog.py:_titles": "of the catalogue, which ships with the package",
@@ -57,16 +57,16 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/hardware/catalogue.py:_assumed": "ships with the package",
     "gcnsim/hardware/catalogue.py:_prices": "ships with the package",
     "gcnsim/hardware/pricing.py:exchange_rates": "ships with the package",
-    "gcnsim/io/atomic.py:atomic_write": "writes",
-    "gcnsim/io/atomic.py:_remove_left": "locks what it removes",
-    "gcnsim/io/json_files.py:shipped_schema": "ships with the package",
-    "gcnsim/partition/facts.py:_known": "ships with the package",
-    "gcnsim/resources.py:_lines": "of the kernel",
-    "gcnsim/sweeps/run.py:_answered": "of a worker that this process started, or of one's own cluster",
-    "gcnsim/sweeps/work.py:answer": "of the process that started this one, or of one's own cluster",
-    "gcnsim/sweeps/work.py:_worker": "what was written a line before",
-    "gcnsim/sweeps/work.py:_file_hash": "bytes, whatever they are",
-    "gcnsim/calibration_record/record.py:content_hash": "bytes, whatever they are",
+    "gcnsim/core/atomic.py:atomic_write": "writes",
+    "gcnsim/core/atomic.py:_remove_left": "locks what it removes",
+    "gcnsim/core/json_files.py:shipped_schema": "ships with the package",
+    "gcnsim/graph/partition_facts.py:_known": "ships with the package",
+    "gcnsim/core/resources.py:_lines": "of the kernel",
+    "gcnsim/planning/sweep_run.py:_answered": "of a worker that this process started, or of one's own cluster",
+    "gcnsim/planning/sweep_work.py:answer": "of the process that started this one, or of one's own cluster",
+    "gcnsim/planning/sweep_work.py:_worker": "what was written a line before",
+    "gcnsim/planning/sweep_work.py:_file_hash": "bytes, whatever they are",
+    "gcnsim/records/calibration.py:content_hash": "bytes, whatever they are",
     "gcnsim/workload/cuts.py:_law": "ships with the package",
     "gcnsim/workload/datasets.py:_raw": "ships with the package",
     "runtime/accelerator/machine.py:Table.__init__": "memory that the parent made; all bytes are numbers",
@@ -104,7 +104,7 @@ EXEMPT: Final[Mapping[str, str]] = {
 
 
 def doors() -> Iterator[str]:
-    """Every function of the project that opens or parses: `gcnsim/io/yaml_files.py:read_yaml`."""
+    """Every function of the project that opens or parses: `gcnsim/core/yaml_files.py:read_yaml`."""
     found: dict[str, None] = {}
     for path in sorted(item for room in ("gcnsim", "runtime") for item in (ROOT / room).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()

@@ -16,15 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from gcnsim.errors import FileError
-from gcnsim.graph import Graph, build_csr, load_graph, read_arrays
+from gcnsim.core.errors import FileError
+from gcnsim.graph import Graph, build_csr, load_graph
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.formats.arrays import read_arrays
 from gcnsim.graph.formats.layouts import DglFolder, layout_of
 from gcnsim.graph.formats.nodes import check_features, read_nodes
 from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.memory import memory_to_load
-from gcnsim.partition import open_partition, partition_graph, read_partition, write_partition
-from gcnsim.sampling.norms import read_norms, write_norms
+from gcnsim.graph.owners import open_partition, read_partition, write_partition
+from gcnsim.workload.norms import read_norms, write_norms
 from tests.fuzz.readers import Reader, put, text
+from tests.gcnsim.graph.dgl_files import folder as dgl_folder
 from tests.gcnsim.graph.formats.layouts.tools import (
     write_arrays,
     write_dgl_csv,
@@ -33,7 +36,6 @@ from tests.gcnsim.graph.formats.layouts.tools import (
     write_igb,
     write_pagraph,
 )
-from tests.gcnsim.partition.dgl_files import folder as dgl_folder
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4))
 NODES = 6

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
 from tests.fuzz.mutate import mutated
 from tests.fuzz.readers import Files, Reader
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import yaml
 
-from gcnsim.errors import FileError
-from gcnsim.io.container import ALIGN, MAGIC
-from gcnsim.io.yaml_files import parse_yaml
+from gcnsim.core.container import ALIGN, MAGIC
+from gcnsim.core.errors import FileError
+from gcnsim.core.yaml_files import parse_yaml
 from tests.fuzz.values import VALUES, WORDS
 
 MOST_BYTES: Final = 1 << 20

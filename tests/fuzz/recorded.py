@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from gcnsim.calibration_record.measurements import read_measurements
-from gcnsim.calibration_record.record import read_calibration, write_calibration
-from gcnsim.evidence import scenario_of
-from gcnsim.measured_compute.reading import read_measured_compute
-from gcnsim.runs.files import Cluster, write_cluster
-from gcnsim.runs.measured import read_measured
-from gcnsim.runs.recorded_run import read_learning_curve, read_recorded_run
+from gcnsim.evidence.recorded_run import scenario_of
+from gcnsim.records.calibration import read_calibration, write_calibration
+from gcnsim.records.compute_reading import read_measured_compute
+from gcnsim.records.measured_run import read_measured
+from gcnsim.records.measurements import read_measurements
+from gcnsim.records.recorded_run import read_learning_curve, read_recorded_run
+from gcnsim.records.run_files import Cluster, write_cluster
 from gcnsim.timeline.parquet import write_spans
 from runtime.options import Options
 from runtime.record import read_run
 from runtime.record.run_folder import refuse_foreign
 from tests.fuzz.readers import Reader, file_named, put, text
-from tests.gcnsim.calibration.made import calibration, measurements
+from tests.gcnsim.evidence.conftest import EMULATED, run_document, write_folder
+from tests.gcnsim.evidence.made_calibration import calibration, measurements
 from tests.gcnsim.timeline.test_parquet import timeline
-from tests.gcnsim.validation.conftest import EMULATED, run_document, write_folder
 from tests.measured_files import measured_file, write_graph
 
 KNOBS = {"tau": 2, "epsilon": 0.3}

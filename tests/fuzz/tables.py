@@ -12,28 +12,29 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary.stored import is_profile, read_profile
 from gcnsim.cli.trace_profile import _is_trace
-from gcnsim.partition import partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
+from gcnsim.planning.sweep_folder import begin, open_folder
+from gcnsim.planning.sweep_points import points_of
+from gcnsim.planning.sweep_question import read_question
+from gcnsim.planning.sweep_ranges import read_axis
+from gcnsim.planning.sweep_run import run
+from gcnsim.planning.sweep_table import read_filters
+from gcnsim.planning.sweep_work import Cores
+from gcnsim.records.measured_run import read_measured
+from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import page_figures
-from gcnsim.runs.measured import read_measured
-from gcnsim.sweeps import read_question
-from gcnsim.sweeps.folder import begin, open_folder
-from gcnsim.sweeps.points import points_of
-from gcnsim.sweeps.ranges import read_axis
-from gcnsim.sweeps.run import run
-from gcnsim.sweeps.table import read_filters
-from gcnsim.sweeps.work import Cores
 from gcnsim.timeline.parquet import read_spans, write_spans
-from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
+from gcnsim.trace.stored_profile import is_profile, read_profile
 from tests.fuzz.documents import DATA
 from tests.fuzz.graphs import ring
 from tests.fuzz.readers import Reader, file_named, put, text
+from tests.gcnsim.records import made_traces
 from tests.gcnsim.timeline.test_parquet import timeline
-from tests.gcnsim.torch_profiler import made_traces
 
 
 @cache

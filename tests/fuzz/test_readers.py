@@ -109,7 +109,7 @@ def _raises(error: BaseException) -> Any:
 
 @pytest.mark.usefixtures("alarmed")
 def test_whatever_is_not_one_line_of_ours_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gcnsim.errors import FileError
+    from gcnsim.core.errors import FileError
 
     assert attempt(_reader(lambda folder: 1), tmp_path) is None
     assert attempt(_reader(_raises(FileError("x: is wrong"))), tmp_path) is None

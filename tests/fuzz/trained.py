@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.json_files import canonical
 from gcnsim.graph.formats.arrays import read_npy
-from gcnsim.io.json_files import canonical
 from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
 from runtime.launch.verdict import read_failures
@@ -31,7 +31,7 @@ from runtime.train.tasks import read_plan
 from tests.fuzz.documents import ROOT
 from tests.fuzz.graphs import npz, ring
 from tests.fuzz.readers import Reader, file_named, put, shipped, text
-from tests.gcnsim.validation.conftest import EMULATED
+from tests.gcnsim.evidence.conftest import EMULATED
 
 PLAN = """- {out: runs/a, args: [--method, psc-gcn, --tau, 2]}
 - {out: runs/b, args: ["--iterations", 5]}

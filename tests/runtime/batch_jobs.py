@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.ids import AnyArray
-from gcnsim.timeline import Span
+from gcnsim.core.ids import AnyArray
+from gcnsim.timeline.span import Span
 from runtime.exchange import LoadedBatch
 from runtime.launch import Place
 from runtime.options import Options

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 import runtime.exchange.blocks
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from gcnsim.timeline import Direction, Timeline
 from runtime.exchange import BlockRing, Channels
 from runtime.launch import Place, connect

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
-from gcnsim.partition import Part, Partitioning, partition_graph, split
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, Partitioning, split
 from runtime.methods import method_of, method_type
 from runtime.options import Options
 from tests.runtime.crew import Crew

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import AnyArray
-from gcnsim.partition import Replicas
+from gcnsim.core.ids import AnyArray
+from gcnsim.graph.parts import Replicas
 from gcnsim.timeline import Direction
 from runtime.data import DatasetCache
 from runtime.exchange import BlockSums, SampledGraph

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 import numpy as np
 import torch
 
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from gcnsim.timeline import Timeline
 from runtime.exchange import Channels, SampledGraph
 from runtime.launch import Place, connect

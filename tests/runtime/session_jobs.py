@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import runtime.train.session
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
 from runtime.launch import Place, Watch
 from runtime.options import Options
 from runtime.train.checkpoint.state import save

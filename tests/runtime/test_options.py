@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.caching import CacheSize
 from runtime.options import CHOICES, Options, flag
 
 RANGES: dict[str, tuple[float, float]] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gcnsim import units
-from gcnsim.io.yaml_files import read_yaml
+from gcnsim.core import units
+from gcnsim.core.yaml_files import read_yaml
 from studies.validate_accelerator import RULE, checks, command, finished, settings
 
 GOOD: dict[str, Any] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.sampling import lognormal_law
 from gcnsim.workload import dataset
+from gcnsim.workload.reach import lognormal_law
 from studies.batch_hits import REDDIT, REDDIT_ROWS, REDDIT_TRAINING, drawn, expected, spread_of
 from studies.measured_boundary import random_boundary
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.evidence.published_facts import read_published
 from gcnsim.hardware import platform, platforms
-from gcnsim.reproduction import read_published
 from studies.fit_published import LEFT_OUT, expected_error, left_out, table_lines
 from studies.published_coefficients import COEFFICIENTS, Fit, Trials, assumed, document, errors, fit, groups
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gcnsim.calibration_record.record import write_calibration
-from gcnsim.io.yaml_files import read_yaml
+from gcnsim.core.yaml_files import read_yaml
+from gcnsim.records.calibration import write_calibration
 from studies.validate import RULE, refusals, was_quiet
 from studies.validation_runs import NO_NETWORK, TURN, planned
 from studies.validation_tables import COMMITTED, KERNELS, PARTS, SYSTEMS, by_method, write_kept, write_table
-from tests.gcnsim.calibration.made import calibration
-from tests.gcnsim.validation.conftest import runs_in
+from tests.gcnsim.evidence.conftest import runs_in
+from tests.gcnsim.evidence.made_calibration import calibration
 
 
 def rule() -> dict[str, Any]:

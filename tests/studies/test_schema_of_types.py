@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict
 
 import pytest
 
-from gcnsim.shapes import (
+from gcnsim.core.shapes import (
     FROM,
     JUDGED,
     NIC_BANDWIDTH,

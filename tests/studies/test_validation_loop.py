@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from gcnsim import units
-from gcnsim.calibration_record.record import write_calibration
-from gcnsim.io.yaml_files import read_yaml
+from gcnsim.core import units
+from gcnsim.core.yaml_files import read_yaml
+from gcnsim.records.calibration import write_calibration
 from studies import validation_runs
 from studies.validate import RULE, judged, main
 from studies.validation_runs import SCENARIO_FILE, Planned, finished, make, planned, scenario_text
-from tests.gcnsim.calibration.made import calibration
-from tests.gcnsim.validation.conftest import runs_in
+from tests.gcnsim.evidence.conftest import runs_in
+from tests.gcnsim.evidence.made_calibration import calibration
 
 GOOD: dict[str, Any] = {
     "mape": 0.04,

@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.engine import Run, simulate
 from gcnsim.schedule import Schedule
-from gcnsim.simulation import Steady
+from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from gcnsim.engine import Run
 from gcnsim.schedule import Schedule
-from gcnsim.staleness import BlockRule
 from gcnsim.timeline import OpKind
+from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from gcnsim.schedule import Schedule, bounds, estimate
-from gcnsim.staleness import BlockRule
+from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

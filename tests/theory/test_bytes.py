@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import IntArray
 from gcnsim.cost import gradient_bytes
 from gcnsim.engine import Run, simulate
 from gcnsim.engine.fairness import Sharing
-from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import link_units
 from gcnsim.timeline import PS_PER_S, Direction, OpKind

@@ -8,9 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import IntArray
 from gcnsim.engine import simulate
-from gcnsim.ids import IntArray
-from gcnsim.schedule import Builder, Op, Schedule
+from gcnsim.schedule import Builder, Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.cluster import Cluster
+from gcnsim.core.ids import Iteration
 from gcnsim.engine import simulate
-from gcnsim.ids import Iteration
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
 

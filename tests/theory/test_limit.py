@@ -16,16 +16,19 @@ import numpy as np
 import pytest
 from hypothesis import given, seed, settings
 
-from gcnsim.cluster import LinkName
 from gcnsim.engine import simulate
 from gcnsim.engine.reference import simulate as simulate_by_reference
-from gcnsim.planning import Rule, StudyCache, next_steps
-from gcnsim.planning.steps import _changes
+from gcnsim.hardware.link_specs import LinkName
+from gcnsim.planning.recommend import Rule
+from gcnsim.planning.steps import _changes, next_steps
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, load_scenario
-from gcnsim.schedule import Op, Schedule, bounds
-from gcnsim.simulation import Limit, Steady, find_limit, measure, simulate_scenario
-from gcnsim.simulation.limit import gain_at_most
-from gcnsim.simulation.metrics import at_least
+from gcnsim.schedule import Schedule, bounds
+from gcnsim.schedule.schedule import Op
+from gcnsim.simulation import simulate_scenario
+from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
+from gcnsim.simulation.metrics import at_least, measure
+from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 from tests.theory.test_random_scenarios import METHODS, MakeFacts, RowScenario, besides, few, written
 

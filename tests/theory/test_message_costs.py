@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gcnsim.hardware import host
-from gcnsim.machine import resolve_machine
 from gcnsim.scenario import ClusterSpec
+from gcnsim.scenario.machine import resolve_machine
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

@@ -21,8 +21,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from gcnsim.cluster import LinkSpec, Paths, build_cluster
 from gcnsim.engine import Run, simulate
+from gcnsim.hardware.link_specs import LinkSpec, Paths
+from gcnsim.hardware.topology import build_cluster
 from gcnsim.schedule import Schedule, bounds
 from gcnsim.simulation import link_units
 from gcnsim.timeline import PS_PER_S, Direction, OpKind

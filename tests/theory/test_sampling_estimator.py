@@ -11,11 +11,12 @@ import math
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import Float32Array, FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import build_csr
-from gcnsim.ids import Float32Array, FloatArray
-from gcnsim.partition import Part, partition_graph, split
-from gcnsim.sampling import draw_edges
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, split
+from gcnsim.workload.draws import draw_edges
 from tests.sampled import edge_probabilities, edge_weights
 
 DRAWS, WIDTH = 3000, 3

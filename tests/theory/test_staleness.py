@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run, simulate
-from gcnsim.schedule import Op
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.ids import FloatArray
-from gcnsim.partition.parts import Part
-from gcnsim.sampling import VarianceReduction
+from gcnsim.core.ids import FloatArray
+from gcnsim.graph.parts import Part
+from gcnsim.workload.samplers import VarianceReduction
 
 CASES = 3000
 

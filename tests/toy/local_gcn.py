@@ -11,12 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gcnsim.core.ids import Rank
 from gcnsim.cost import gradient_bytes, layer_cost, loss_seconds, step_seconds
-from gcnsim.ids import Rank
-from gcnsim.knobs import Knob, knob
 from gcnsim.methods import Facts, Method
 from gcnsim.schedule import Builder, Schedule, allreduce
 from gcnsim.timeline import OpKind
+from gcnsim.workload.knobs import Knob, knob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,17 @@ from urllib.parse import parse_qsl, urlencode
 
 from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
 
-from gcnsim.capacity import MINIMISED
+from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT
-from gcnsim.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.hardware import devices, hosts, is_file, prices
 from gcnsim.methods import methods
-from gcnsim.questions import Recommend, field_value, flag, options, words
+from gcnsim.planning.capacity_goal import MINIMISED
+from gcnsim.scenario.option import flag, words
+from gcnsim.scenario.question import field_value, options
+from gcnsim.scenario.recommend import Recommend
 from gcnsim.workload import datasets
 
 Values = Mapping[str, str]

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from dash import html
 
+from gcnsim.core.errors import FileError, ScenarioError, plural
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.context import of_sweep
 from gcnsim.dashboard.files import Files
-from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.report.figures.parallel import parallel_data, parallel_figure
 from gcnsim.report.page.html import one_line
 from gcnsim.report.palette import THEMES

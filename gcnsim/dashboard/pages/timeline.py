@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import PageQuestion, moved
-from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import methods
-from gcnsim.questions import plain, words
+from gcnsim.scenario.option import plain, words
 
 METHOD: Final = "psc-gcn"
 SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")

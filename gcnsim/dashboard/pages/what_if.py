@@ -9,19 +9,20 @@ from typing import Any, Final, NamedTuple
 
 from dash import dcc, html
 
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, MORE, STOPS, PageQuestion, moved, names_of, stops
-from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.methods import has_knob, methods
+from gcnsim.records.compute_facts import MeasuredCompute
+from gcnsim.records.compute_reading import measured_compute
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
 from gcnsim.results import Row
-from gcnsim.units import format_seconds, range_text
 
 LABELS: Final = {
     "bandwidth": "Bandwidth of a server's network card",

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray
 from gcnsim.engine.kernel.groups import grouped
 from gcnsim.engine.kernel.memory import (
     ARRAYS,
@@ -51,7 +52,6 @@ from gcnsim.engine.kernel.memory import (
 )
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Stop, StopCondition
-from gcnsim.ids import BoolArray, FloatArray, IntArray
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.columns import Columns, rows_by, stream_waits
 from gcnsim.timeline import PS_PER_S

@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.core.ids import BoolArray, IntArray
 from gcnsim.engine.fairness import connected
 from gcnsim.engine.kernel.memory import PACKED, Links
 from gcnsim.engine.kernel.simd_loops import pitch
-from gcnsim.ids import BoolArray, IntArray
 from gcnsim.schedule.columns import Columns
 from gcnsim.timeline import PS_PER_S
 

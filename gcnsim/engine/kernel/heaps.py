@@ -6,8 +6,8 @@ over its members are taken in that order.
 
 from __future__ import annotations
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.engine.kernel.memory import EVENTS, SERIAL, TIMERS, Calendar
-from gcnsim.ids import FloatArray, IntArray
 
 
 def push_event(calendar: Calendar, time: int, which: int) -> None:

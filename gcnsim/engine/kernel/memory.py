@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.core.ids import FloatArray, IntArray
 
 NOW: Final = 0
 """Indices in `Calendar.scalar`: the present instant, in picoseconds."""

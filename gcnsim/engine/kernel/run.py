@@ -7,6 +7,7 @@ same result, which tests check. The consequences of an event are processed from 
 
 from __future__ import annotations
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.engine.kernel.core_turns import add_thread, next_event, schedule_cores
 from gcnsim.engine.kernel.flights import OP, backlog, finish, join, next_dirty, share_group
 from gcnsim.engine.kernel.heaps import clear_timer, pop_event, push_event
@@ -41,7 +42,6 @@ from gcnsim.engine.kernel.memory import (
     State,
 )
 from gcnsim.engine.kernel.views import state_of
-from gcnsim.ids import FloatArray, IntArray
 
 NOTHING, EVENT, TIMER, SHARING = 0, 1, 2, 3
 """What happens next."""

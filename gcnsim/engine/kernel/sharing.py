@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from math import inf
 
+from gcnsim.core.ids import FloatArray
 from gcnsim.engine.kernel.memory import MOST, PACKED, Flows, Known, Links
 from gcnsim.engine.kernel.simd_loops import divide, least, pitch, place_of, rate_row, settle, soonest, take
-from gcnsim.ids import FloatArray
 
 
 def share(links: Links, flows: Flows, known: Known, group: int) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf
 
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
 
 LANES = 8
 """Words that a loop handles at once, to which rows are padded: a cache line, and the widest registers."""

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.errors import FileError
-from gcnsim.ids import FloatArray, IntArray
-from gcnsim.io.container import read_sections, write_sections
+from gcnsim.core.container import read_sections, write_sections
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import FloatArray, IntArray
 
 NEEDED: Final = ("memcpy", "memmove", "memset")
 """C functions that compilers call implicitly; an object file may need no others."""

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.ids import FloatArray
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.store import LoadedKernel, read
 from gcnsim.engine.reference import simulate
-from gcnsim.ids import FloatArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import OpKind
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.engine.kernel.memory import (
     Calendar,
     Flows,
@@ -15,7 +16,6 @@ from gcnsim.engine.kernel.memory import (
     real,
     whole,
 )
-from gcnsim.ids import FloatArray, IntArray
 
 
 def ops_of(i: IntArray, f: FloatArray) -> Ops:

@@ -24,10 +24,10 @@ from typing import IO, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gcnsim.errors import FileError
+from gcnsim.core.container import fits_memory
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray, frozen
 from gcnsim.graph.formats.source import file_start
-from gcnsim.ids import AnyArray, frozen
-from gcnsim.io.container import fits_memory
 
 _DAMAGE = (
     zipfile.BadZipFile,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gcnsim.errors import FileError, ScenarioError, nearest, plural
+from gcnsim.core.errors import FileError, ScenarioError, nearest, plural
 from gcnsim.graph.formats.headers import EndPlaces, marked_only, named_ends, only_ends, rivals, says_nothing
 
 _SAMPLE: Final = 50

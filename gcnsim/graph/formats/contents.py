@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 
 FEATURES: Final = (
     *("x", "features", "feature", "feats", "feat"),

@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray, frozen
 from gcnsim.graph.formats.source import file_start
-from gcnsim.ids import AnyArray, frozen
 
 FILE_MAGIC: Final = 0xDD5A9FBE3FA2443F
 ARRAY_MAGIC: Final = 0xDD5E40F096B4A13F

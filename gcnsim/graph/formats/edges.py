@@ -24,7 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.errors import FileError, GraphError, plural
+from gcnsim.core.errors import FileError, GraphError, plural
+from gcnsim.core.ids import AnyArray, IntArray, frozen
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.columns import (
     CHOOSE,
@@ -37,7 +38,6 @@ from gcnsim.graph.formats.columns import (
     whole_number,
 )
 from gcnsim.graph.formats.table import INT64, read_pairs
-from gcnsim.ids import AnyArray, IntArray, frozen
 
 NUMBERS: Final = "numbers"
 IDS: Final = (NUMBERS, "compact", "names")

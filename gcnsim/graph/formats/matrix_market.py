@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray, IntArray
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.table import EdgeTable, numbered_lines, read_pairs
-from gcnsim.ids import AnyArray, IntArray
 
 BANNER = b"%%MatrixMarket"
 _WIDTH = {b"pattern": 2, b"real": 3, b"integer": 3, b"complex": 4}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray, BoolArray, frozen
 from gcnsim.graph.formats.arrays import whole_numbers, whole_row
 from gcnsim.graph.formats.contents import PARTS, ArraySource, Contents, SplitArrays, contents_of, named_like
-from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import FileError, plural
+from gcnsim.core.errors import FileError, plural
+from gcnsim.core.ids import AnyArray, BoolArray, frozen
 from gcnsim.graph.formats.arrays import opened, whole_row
 from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.node_arrays import MASKS, Found, node_arrays
 from gcnsim.graph.formats.npz import MOST_CLASSES, MOST_WIDTH
-from gcnsim.ids import AnyArray, BoolArray, frozen
 
 __all__ = ["MASKS", "SPARSE", "NodeArrays", "check_features", "named_arrays", "read_nodes"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy, whole_numbers
 from gcnsim.graph.formats.contents import SIDES_FIRST, ArraySource, Contents, Edges, contents_of, plain
 from gcnsim.graph.formats.node_arrays import feature_shape, labels_of, skipped, stated_rows
 from gcnsim.graph.formats.source import GraphSize
-from gcnsim.ids import AnyArray
 
 MOST_WIDTH = 2**31 - 1
 """Of features: columns are counted in 32 bits."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import FileError, GraphError
+from gcnsim.core.errors import FileError, GraphError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import whole_numbers
 from gcnsim.graph.formats.columns import ends_of_header
 from gcnsim.graph.formats.edges import NUMBERS, graph_of_pairs
 from gcnsim.graph.formats.source import GraphSize
-from gcnsim.ids import AnyArray
 
 MAGIC = b"PAR1"
 SUFFIXES = (".parquet", ".pq")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 
 _GZIP = b"\x1f\x8b"
 

@@ -15,10 +15,10 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gcnsim.errors import FileError, plural
+from gcnsim.core.errors import FileError, plural
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import MOST_NODES
 from gcnsim.graph.formats.columns import EXACT, fields_of, whole_number
-from gcnsim.ids import AnyArray
 
 INT64 = np.iinfo(np.int64)
 _MISSING = re.compile(r"<?na>?|n/a|nan|null|none|[+-]?inf", re.IGNORECASE)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.ids import AnyArray, IntArray
 from gcnsim.graph.csr import Graph
-from gcnsim.ids import AnyArray, IntArray
-from gcnsim.io.atomic import atomic_write
 
 _ROWS = 2**16
 

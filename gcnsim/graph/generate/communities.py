@@ -22,12 +22,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gcnsim.errors import GraphError
+from gcnsim.core.errors import GraphError
+from gcnsim.core.ids import FloatArray, Int32Array, IntArray, frozen
+from gcnsim.core.processes import parallel_map
+from gcnsim.core.streams import stream
+from gcnsim.core.units import format_bytes
 from gcnsim.graph.csr import MOST_NODES, Graph
-from gcnsim.ids import FloatArray, Int32Array, IntArray, frozen
-from gcnsim.processes import parallel_map
-from gcnsim.streams import stream
-from gcnsim.units import format_bytes
 
 BLOCK = 1 << 20
 """Edges drawn from one random stream; another value gives another graph."""

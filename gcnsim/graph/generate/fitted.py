@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import GraphError, nearest
+from gcnsim.core.errors import GraphError, nearest
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.generate.communities import BlockModel, Say, block_model, silent
-from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"
 """The file with the model of each surrogate and its fit."""

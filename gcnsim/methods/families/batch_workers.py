@@ -25,7 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gcnsim.boundary import BatchCounts
+from gcnsim.core.ids import FloatArray, IntArray, Rank
 from gcnsim.cost import (
     LayerCost,
     batch_layer_cost,
@@ -43,11 +43,11 @@ from gcnsim.cost import (
     uva_graph_bytes,
     uva_row_bytes,
 )
-from gcnsim.ids import FloatArray, IntArray, Rank
 from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch
 from gcnsim.methods.method import HOST, ON_GPU, Facts, Placement
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.trace.counts import BatchCounts
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray, IntArray, Rank
 from gcnsim.cost import Block, Memory, block_memory
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray, IntArray, Rank
+from gcnsim.graph.parts import Replicas, allowed_copies
 from gcnsim.methods.method import Method
-from gcnsim.partition import Replicas, allowed_copies
-from gcnsim.staleness import BlockRule
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
+from gcnsim.workload.staleness import BlockRule
 
 if TYPE_CHECKING:
     from gcnsim.methods.method import Facts

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, Layer, Rank
 from gcnsim.cost import (
     LayerCost,
     columns_seconds,
@@ -44,7 +45,6 @@ from gcnsim.cost import (
     row_bytes,
     step_seconds,
 )
-from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule, allreduce, ring_broadcast, ring_reduce_among

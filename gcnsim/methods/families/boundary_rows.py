@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.core.ids import Rank
 from gcnsim.cost import Memory, MemoryCounts, partition_memory
-from gcnsim.ids import Rank
 from gcnsim.methods.method import Method
 from gcnsim.timeline import Direction
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:

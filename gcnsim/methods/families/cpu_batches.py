@@ -19,9 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gcnsim.boundary import BatchCounts
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.cost import CoreShares, Kept, core_shares, id_bytes, loss_seconds, row_bytes, rows_seconds, step_seconds
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
 from gcnsim.methods.families.cpu_workers import COUNTS
 from gcnsim.methods.families.mini_batch import MiniBatch
@@ -29,6 +28,7 @@ from gcnsim.methods.method import Facts
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.trace.counts import BatchCounts
 from gcnsim.workload import NO_DROPOUT
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD

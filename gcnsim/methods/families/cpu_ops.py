@@ -14,12 +14,12 @@ from math import ceil
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, Layer, Rank
+from gcnsim.core.streams import stream as random_stream
 from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
-from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
-from gcnsim.streams import stream as random_stream
 from gcnsim.timeline import Direction, OpKind
 
 ONE_THREAD = 1.0

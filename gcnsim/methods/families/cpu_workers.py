@@ -19,6 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.cost import (
     CoreShares,
     Kept,
@@ -32,7 +33,6 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_ops import SAMPLER, TAG, WOKEN_S, CpuOps
 from gcnsim.methods.method import CENTRAL, Facts

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.cost import LayerCost, attention_cost, host_bound, layer_cost, longest_row, payload_width, spmm_seconds
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.method import CENTRAL, Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Waits

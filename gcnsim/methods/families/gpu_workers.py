@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.cost import (
     average_seconds,
     draw_core_seconds,
@@ -43,7 +44,6 @@ from gcnsim.cost import (
     sampler_seconds,
     unpack_seconds,
 )
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.methods.families.gpu_ops import TAG
 from gcnsim.methods.families.released_code import ReleasedOps, id_streams, id_width, reduced_layer, step_of
 from gcnsim.schedule import Schedule, Waits, allreduce, host_messages, message_sizes

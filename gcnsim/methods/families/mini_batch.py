@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.per_layer import PerLayer
 from gcnsim.cost import Memory, batch_memory
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import PerLayer
-from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
 from gcnsim.methods.method import FEATURES, Method, Placement
-from gcnsim.sampling import passes, subgraphs
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.workload.mini_batches import passes, subgraphs
 
 if TYPE_CHECKING:
     from gcnsim.methods.method import Facts

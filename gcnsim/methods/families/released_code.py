@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray, Layer
 from gcnsim.cost import (
     INDEX,
     WIDE_ID,
@@ -27,7 +28,6 @@ from gcnsim.cost import (
     tensors,
 )
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, IntArray, Layer
 from gcnsim.methods.families.gpu_ops import GpuOps
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import allreduce

@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.cost import (
     boundary_core_seconds,
     boundary_seconds,
@@ -22,7 +23,6 @@ from gcnsim.cost import (
     id_bytes,
     rebuild_seconds,
 )
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_workers import CpuWriter
 from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter

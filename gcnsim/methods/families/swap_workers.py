@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.core.ids import Bytes, Layer, Rank
 from gcnsim.cost import layer_cost, loss_seconds, row_bytes, spmm_seconds, step_seconds
 from gcnsim.cost.device import INDEX, VALUE
-from gcnsim.ids import Bytes, Layer, Rank
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule
 from gcnsim.timeline import Direction, OpKind

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.units import BANDWIDTH, NBYTES, SECONDS
 from gcnsim.report.answer.rows import plain, shared_knobs, value_of, varies
 from gcnsim.results import Row
-from gcnsim.units import BANDWIDTH, NBYTES, SECONDS
 
 
 class ColumnHelp(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from gcnsim.core.terminal import UNLIMITED, aligned
 from gcnsim.report.answer.columns import LEAD, TEXT, Column
-from gcnsim.terminal import UNLIMITED, aligned
 
 ALWAYS = (*LEAD, "time", "epoch_s")
 """The columns that identify the row, and the times that it is sorted by."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain, pairwise, zip_longest
 from typing import Final
 
-from gcnsim.terminal import shown
+from gcnsim.core.terminal import shown
 
 CODES: Final = {"": "", "bold": "1", "dim": "2", "bold green": "1;32"}
 """What a terminal is told of a style."""

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gcnsim.errors import ScenarioError, nearest, plural
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import ScenarioError, nearest, plural
+from gcnsim.core.units import format_gbps, format_seconds, range_text
 from gcnsim.results import KEYS, Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
-from gcnsim.units import format_gbps, format_seconds, range_text
 
 
 def varies(rows: Sequence[Row], key: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gcnsim.errors import GcnsimError, plural
+from gcnsim.core.errors import GcnsimError, plural
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.hardware import device, instance_of, is_host
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
-from gcnsim.units import format_seconds, range_text
 
 UNCALIBRATED = "UNCALIBRATED"
 CLOSE = 0.05

@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.breakdown import HIDDEN, Parts, iteration_s
+from gcnsim.core.units import format_fraction, format_seconds
 from gcnsim.report.answer.rows import labels_of, plain
 from gcnsim.report.figures.style import PLAIN, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Row, WhatIf
-from gcnsim.units import format_fraction, format_seconds
+from gcnsim.timeline.breakdown import HIDDEN, Parts, iteration_s
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

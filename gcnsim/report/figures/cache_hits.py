@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.caching import KINDS
 from gcnsim.report.figures.style import MOST_LINES, escaped, layout, legend
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.trace import CacheCurve, CachePoint
+from gcnsim.workload.caching import KINDS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

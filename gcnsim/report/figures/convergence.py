@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import MOST_LINES, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

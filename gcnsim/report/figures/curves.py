@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from gcnsim.core.units import format_gbps, format_seconds, range_text
 from gcnsim.report.answer.rows import plain, varies
 from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.results import Row
-from gcnsim.units import format_gbps, format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.comparison import PARTS as NAMES
+from gcnsim.core.units import format_seconds
+from gcnsim.evidence.difference import PARTS as NAMES
 from gcnsim.report.figures.breakdown import PARTS
 from gcnsim.report.figures.style import layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

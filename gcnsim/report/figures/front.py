@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.report.recommended import percent, shown_points
 from gcnsim.results import Advice, PointReport
-from gcnsim.units import format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

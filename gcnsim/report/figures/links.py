@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, Iteration
+from gcnsim.core.ids import FloatArray, Iteration
+from gcnsim.core.units import format_bytes, format_fraction
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import byte_unit, escaped, layout
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import LinkTraffic
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.run_perfetto import messages
-from gcnsim.units import format_bytes, format_fraction
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gcnsim.core.units import format_bytes
 from gcnsim.report.figures.style import byte_unit, layout
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import MemoryReport
-from gcnsim.units import format_bytes
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.caching import Cache
-from gcnsim.errors import UnitError
-from gcnsim.fields import Number as Numeral
-from gcnsim.fields import QuantityRange
+from gcnsim.core.errors import UnitError
+from gcnsim.core.fields import Number as Numeral
+from gcnsim.core.fields import QuantityRange
+from gcnsim.core.units import FRACTION
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.scenario import rule_at
-from gcnsim.units import FRACTION
+from gcnsim.workload.caching import Cache
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

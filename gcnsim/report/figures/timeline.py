@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.errors import FileError
-from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import FloatArray, IntArray, Iteration
+from gcnsim.core.units import format_bytes, format_seconds
+from gcnsim.records.recorded_run import TIMELINE, RecordedRun
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.links import TrafficMatrix, pairs_data
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
-from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
 from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
 from gcnsim.timeline.run_perfetto import MAIN, TRACKS, RunFacts, slices_by_kind
-from gcnsim.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+from gcnsim.core.terminal import UNLIMITED, aligned
+from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
 from gcnsim.report.figures.style import cut, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
-from gcnsim.terminal import UNLIMITED, aligned
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

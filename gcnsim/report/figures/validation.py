@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import Ticks, cut, escaped, layout, legend, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

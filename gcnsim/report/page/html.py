@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gcnsim.cluster import LinkName
+from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MEANINGS, Column, columns_of

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gcnsim.comparison import PARTS
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
+from gcnsim.evidence.difference import PARTS
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
@@ -26,7 +27,6 @@ from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.recommended import percent, reasons, shown_points, time_text
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
-from gcnsim.units import format_bytes, format_fraction, format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

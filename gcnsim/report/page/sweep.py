@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import plural
+from gcnsim.core.errors import plural
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.report.answer.columns import MEANINGS, columns_of
 from gcnsim.report.answer.rows import bandwidth_text, plain, varies
 from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows
@@ -17,7 +18,6 @@ from gcnsim.report.page.sections import Section
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Row
-from gcnsim.units import format_seconds, range_text
 
 SHOWN: Final = 30
 """The most points in the table."""

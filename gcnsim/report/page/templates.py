@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.io.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.units import format_seconds
 from gcnsim.report import palette
 from gcnsim.report.figures.style import FONT
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gcnsim.errors import ScenarioError
-from gcnsim.fields import PerLayer
-from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.per_layer import PerLayer
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
 from runtime.methods.method import Method
 from runtime.options import Options, flag
 

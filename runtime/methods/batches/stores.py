@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.caching import CacheSize, capacity, most_connected
-from gcnsim.ids import BoolArray, Int32Array, IntArray, Iteration, Rank
-from gcnsim.sampling import Batch
+from gcnsim.core.ids import BoolArray, Int32Array, IntArray, Iteration, Rank
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.caching import CacheSize, capacity, most_connected
+from gcnsim.workload.mini_batches import Batch
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.exchange.batches import BatchBuilder, DrawnScaling

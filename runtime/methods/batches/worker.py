@@ -18,11 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.caching import CacheSize
+from gcnsim.core.ids import BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer
 from gcnsim.graph import Graph
-from gcnsim.ids import BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer
-from gcnsim.partition import training_parts
-from gcnsim.sampling import (
+from gcnsim.graph.assign import training_parts
+from gcnsim.timeline import OpKind
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.mini_batches import (
     Batch,
     BatchDraws,
     ClusterDraws,
@@ -32,7 +33,6 @@ from gcnsim.sampling import (
     shuffled_pools,
     training_order,
 )
-from gcnsim.timeline import OpKind
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
 from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
@@ -203,7 +203,7 @@ class BatchWorker(MethodWorker):
 
 
 def neighbour_worker(context: Context, method: NeighbourBatches) -> BatchWorker:
-    """Batches of training nodes, sampled by the rules of `gcnsim.sampling`."""
+    """Batches of training nodes, sampled by the rules of `gcnsim.workload`."""
     seed = context.options.seed
     training, owner = np.flatnonzero(context.dataset.train), context.partitioning.owner
     if method.trains == "own":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.knobs import BOUNDARY_SCALE, RATE, knob
+from gcnsim.workload.knobs import BOUNDARY_SCALE, RATE, knob
 from runtime.methods.method import Method
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import math
 import numpy as np
 import torch
 
-from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration, Rank
-from gcnsim.streams import stream
+from gcnsim.core.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration, Rank
+from gcnsim.core.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Boundary, BoundaryView, Channel, Requests, SampledGraph
 from runtime.exchange.channels import Message, TimedChannel

@@ -1,6 +1,6 @@
 """CAGNET, 1.5D (`cagnet-1.5d`): like 1D, with `replication` workers that store the same block and share its broadcasts.
 
-Source: CAGNET, 1.5D algorithm. The simulator's rule (`gcnsim.partition.parts`) assigns storage and products. Equal to
+Source: CAGNET, 1.5D algorithm. The simulator's rule (`gcnsim.graph.parts`) assigns storage and products. Equal to
 training in one process up to the order of sums.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import REPLICATION, knob
-from gcnsim.partition import allowed_copies
+from gcnsim.core.errors import ScenarioError
+from gcnsim.graph.parts import allowed_copies
+from gcnsim.workload.knobs import REPLICATION, knob
 from runtime.methods.method import BlockMethod
 from runtime.options import Options
 

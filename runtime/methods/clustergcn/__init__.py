@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.knobs import CLUSTERED, knob
+from gcnsim.workload.knobs import CLUSTERED, knob
 from runtime.methods.batches.method import MiniBatch
 
 if TYPE_CHECKING:

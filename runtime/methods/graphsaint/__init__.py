@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import WALKED, Knob, knob
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.knobs import WALKED, Knob, knob
 from runtime.methods.batches.method import MiniBatch
 from runtime.options import Options
 

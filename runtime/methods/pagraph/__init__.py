@@ -1,12 +1,12 @@
 """PaGraph (`pagraph`): a mini-batch is loaded during training of the previous one, rows of high degree are cached.
 
 Source: PaGraph, sections on caching, partitioning and pipelining. Training nodes are assigned to workers so that a part
-contains their neighbourhoods (`gcnsim.partition.training_parts`). A worker samples only within its part and keeps the
-features of that part in its memory. Of these, the rows of highest degree are in a static cache on the device
-(`gcnsim.caching`): as many as requested, or with `auto` all that fit next to a mini-batch and 1 GB. One thread loads
-`queue` batches ahead of training, another samples ahead of both. With `preprocess`, the input's neighbours are summed
-once, before training. A batch then reads only the rows that the first layer outputs; GraphSAGE adds each node's row.
-That layer has one bias, as with `--preaggregate`.
+contains their neighbourhoods (`gcnsim.graph.assign.training_parts`). A worker samples only within its part and keeps
+the features of that part in its memory. Of these, the rows of highest degree are in a static cache on the device
+(`gcnsim.workload.caching`): as many as requested, or with `auto` all that fit next to a mini-batch and 1 GB. One thread
+loads `queue` batches ahead of training, another samples ahead of both. With `preprocess`, the input's neighbours are
+summed once, before training. A batch then reads only the rows that the first layer outputs; GraphSAGE adds each node's
+row. That layer has one bias, as with `--preaggregate`.
 
 Interpretations: on a CPU, device and host share one memory, so `auto` caches every row of the part. On a GPU the memory
 in use is measured after the first batch, as the paper says, and the cache is filled then; this has never run on a GPU.
@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 from runtime.methods.batches.method import NeighbourBatches
 from runtime.options import Options
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.knobs import COLD_START, GAMMA, knob
 from gcnsim.timeline import Direction
+from gcnsim.workload.knobs import COLD_START, GAMMA, knob
 from runtime.methods.method import Method
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Iteration, Layer
+from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction
 from runtime.methods.worker import Context, MethodWorker
 

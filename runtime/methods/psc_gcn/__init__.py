@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import CACHE, CACHE_POLICY, COLD_START, EPSILON, ESTIMATOR, REFRESH, SAMPLER, TAU, knob
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import CACHE, CACHE_POLICY, COLD_START, EPSILON, ESTIMATOR, REFRESH, SAMPLER, TAU, knob
 from runtime.methods.method import Method
 from runtime.options import Options
 

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.caching import cached_mask, capacity
-from gcnsim.ids import BoolArray, Float32Array, Iteration
-from gcnsim.sampling import draw_edges, inclusion
-from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.streams import stream
+from gcnsim.core.ids import BoolArray, Float32Array, Iteration
+from gcnsim.core.streams import stream
 from gcnsim.timeline import OpKind
+from gcnsim.workload.caching import cached_mask, capacity
+from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.exchange import CachedRows, SampledGraph, Weights, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message, TimedChannel
 from runtime.methods.worker import Context, MethodWorker, completed

@@ -1,6 +1,6 @@
 """SANCUS (`sancus`): blocks of rows are broadcast as in CAGNET 1D, except those that a stale test skips.
 
-Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.staleness`).
+Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.workload.staleness`).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from gcnsim.knobs import CLIP, DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, WARM_ITERATIONS, knob
-from gcnsim.staleness import BlockRule
+from gcnsim.workload.knobs import CLIP, DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, WARM_ITERATIONS, knob
+from gcnsim.workload.staleness import BlockRule
 from runtime.methods.method import BlockMethod
 
 if TYPE_CHECKING:

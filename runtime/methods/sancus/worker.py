@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import Iteration, Layer
-from gcnsim.staleness import is_due
+from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.staleness import is_due
 from runtime.exchange.channels import Message, TimedChannel
 from runtime.methods.block_worker import BlockWorker
 from runtime.methods.worker import Context

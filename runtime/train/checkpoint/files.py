@@ -26,11 +26,11 @@ from safetensors.torch import load, save
 from torch import Tensor
 from torch.nn import Parameter
 
-from gcnsim.errors import FileError
-from gcnsim.ids import Iteration, Rank
-from gcnsim.io.atomic import atomic_write
-from gcnsim.io.json_files import canonical, read_json
-from gcnsim.shapes import As, Keys, OneOrMore, Share, Within
+from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import Iteration, Rank
+from gcnsim.core.json_files import canonical, read_json
+from gcnsim.core.shapes import As, Keys, OneOrMore, Share, Within
 from runtime.options import Options
 from runtime.train.preflight import out_folder, restarted, writes_folder
 from runtime.train.reduce import Optimizer

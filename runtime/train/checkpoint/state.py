@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.ids import Iteration
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.ids import Iteration
 from runtime.record import RunFolder
 from runtime.record.run_folder import ITERATIONS
 from runtime.train.checkpoint.files import (

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import gcnsim
 from gcnsim.cli import main
-from gcnsim.errors import GraphError, ScenarioError
+from gcnsim.core.errors import GraphError, ScenarioError
 
 
 def test_what_if_in_three_lines_equals_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,7 +34,7 @@ def test_simulate_takes_a_mapping() -> None:
 
 
 def test_an_empty_list_and_a_bad_value_are_refused() -> None:
-    from gcnsim.errors import GcnsimError
+    from gcnsim.core.errors import GcnsimError
 
     with pytest.raises(GcnsimError, match="empty list"):
         gcnsim.what_if(gpus=[])

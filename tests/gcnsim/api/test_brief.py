@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gcnsim
-from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.core.errors import GcnsimError, ScenarioError
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_wrong_value_raises_in_under_ten_lines(name: str, given: dict[str, obj
     with pytest.raises(GcnsimError) as caught:
         getattr(gcnsim, name)(**given)
     lines = "".join(traceback.format_exception(caught.value)).splitlines()
-    assert lines[-1].startswith("gcnsim.errors.")
+    assert lines[-1].startswith("gcnsim.core.errors.")
     assert len(lines) < 10
 
 

@@ -10,11 +10,11 @@ import pytest
 import gcnsim
 from gcnsim.api import question
 from gcnsim.api.iterations import compare
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.settings import Grid, scenarios
-from gcnsim.questions import WhatIf
 from gcnsim.scenario import SCHEMA, from_mapping
+from gcnsim.scenario.what_if import WhatIf
 
 MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
 BASE = {"schema": SCHEMA, "cluster": {"gpus": 6, "bandwidth": "15Gbps"}}

@@ -10,10 +10,10 @@ import pytest
 import gcnsim
 from gcnsim.api.question import read_base, settings
 from gcnsim.cli import main
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import bandwidth
 from gcnsim.methods import COMPARED
 from gcnsim.scenario import SCHEMA, load_scenario
-from gcnsim.units import bandwidth
 
 FILE: dict[str, Any] = {
     "schema": SCHEMA,

@@ -11,7 +11,7 @@ import pytest
 
 import gcnsim
 from gcnsim.api import write_result
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 SMALL: dict[str, Any] = {
     "schema": "gcnsim.scenario/1",

@@ -11,11 +11,11 @@ import pytest
 
 from gcnsim.api import run_timeline, setting_run, what_if
 from gcnsim.cli import main
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.report.figures.timeline import timeline_of_result
 from gcnsim.report.page.sections import DrawnTimeline, write_timelines_csv
-from tests.gcnsim.comparison.test_compare import recorded
-from tests.gcnsim.validation.conftest import WriteRun, parts_measured, write_run
+from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, write_run
+from tests.gcnsim.evidence.test_compare import recorded
 
 __all__ = ["write_run"]
 

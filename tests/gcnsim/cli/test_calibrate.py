@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.cli import main
-from tests.gcnsim.calibration import made_gpu as gpu
-from tests.gcnsim.calibration.made import calibration, measurements, write_measurements
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, parts_measured, simulated
+from gcnsim.records.calibration import read_calibration, write_calibration
+from tests.gcnsim.evidence import made_gpu as gpu
+from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, parts_measured, simulated
+from tests.gcnsim.evidence.made_calibration import calibration, measurements, write_measurements
 
 
 def call(*words: str | Path) -> int:

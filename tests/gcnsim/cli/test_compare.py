@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
-from tests.gcnsim.torch_profiler.made_traces import folder
+from tests.gcnsim.records.made_traces import folder
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6xt4.yaml")

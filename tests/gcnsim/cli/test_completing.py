@@ -13,7 +13,9 @@ import pytest
 
 from gcnsim import cli
 from gcnsim.cli import completing, root
-from gcnsim.questions import Question, Recommend, WhatIf, options
+from gcnsim.scenario.question import Question, options
+from gcnsim.scenario.recommend import Recommend
+from gcnsim.scenario.what_if import WhatIf
 
 SLOW = ("numba", "scipy", "simpy", "plotly", "pyarrow", "networkx", "torch", "gcnsim.engine", "gcnsim.simulation")
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from gcnsim.cli.graph import group
-from gcnsim.errors import FileError, GcnsimError, GraphError, ScenarioError, UnitError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError, UnitError
 from gcnsim.graph import load_graph
 
 BLOCK = ("block", "--nodes", "500", "--edges", "4000")

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from gcnsim.cli.graph import group
-from gcnsim.errors import FileError, GcnsimError, GraphError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import build_csr, load_graph
 from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
-from gcnsim.ids import AnyArray
-from gcnsim.partition import read_partition
+from gcnsim.graph.owners import read_partition
 from tests.gcnsim.graph.formats.layouts.published import (
     write_dgl,
     write_ogb_arrays,

@@ -9,7 +9,7 @@ import pytest
 
 import gcnsim
 from gcnsim.cli import main
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 WIDTHS = ["workload.features=8", "workload.classes=2"]
 

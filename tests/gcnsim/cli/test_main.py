@@ -13,7 +13,7 @@ import click
 import pytest
 
 from gcnsim import __version__, cli
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 
 
 def raising(error: BaseException) -> click.Command:

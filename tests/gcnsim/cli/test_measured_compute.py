@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.io.json_files import mistake
-from gcnsim.measured_compute import MeasuredCompute, read_measured_compute, reading
+from gcnsim.core.json_files import mistake
+from gcnsim.records import compute_reading as reading
+from gcnsim.records.compute_facts import MeasuredCompute
+from gcnsim.records.compute_reading import read_measured_compute
 from tests.measured_files import Setting, measured_file, write_graph
 
 PSC = {"sampler": "uniform", "tau": 2, "cache": "0%"}

@@ -13,8 +13,8 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.cli.outputs import FILE_FIELDS, check_folder, check_outputs, show_and_write
-from gcnsim.errors import FileError
-from gcnsim.scenario import describe_schema
+from gcnsim.core.errors import FileError
+from gcnsim.scenario.load import describe_schema
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from itertools import count
 
 import pytest
 
-from gcnsim import clock
 from gcnsim.cli import main
 from gcnsim.cli.progress import bar, progress
+from gcnsim.core import clock
 from tests.terminals import drawn
 
 

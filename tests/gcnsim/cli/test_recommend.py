@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim import clock
-from gcnsim.capacity import search
 from gcnsim.cli import main
-from gcnsim.errors import ScenarioError
-from gcnsim.io.json_files import mistake
+from gcnsim.core import clock
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.json_files import mistake
+from gcnsim.planning import capacity_search as search
 
 SMALL = ("--device", "t4,a10g", "--gpus", "2,4", "--iterations", "5", "--method", "full-graph,pipegcn")
 

@@ -8,9 +8,10 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.graph import Graph, load_graph
-from gcnsim.partition import partition_graph, write_partition
-from gcnsim.sampling.norms import write_norms
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.owners import write_partition
 from gcnsim.trace import read_trace
+from gcnsim.workload.norms import write_norms
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.boundary import bundled_parts, bundled_profile, mean_ratio, read_profile, write_profile
 from gcnsim.cli import main
 from gcnsim.graph.generate import outline
-from gcnsim.partition import partition_spread
+from gcnsim.graph.partition_facts import partition_spread
+from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile
+from gcnsim.trace.sizes_only import mean_ratio
+from gcnsim.trace.stored_profile import read_profile, write_profile
 from gcnsim.workload import dataset
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.cli import main
-from gcnsim.runs.recorded_run import read_recorded_run
-from tests.gcnsim.calibration.made import MACHINE, calibration
-from tests.gcnsim.validation.conftest import WriteRun, parts_measured, simulated
+from gcnsim.records.calibration import Source, write_calibration
+from gcnsim.records.recorded_run import read_recorded_run
+from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, simulated
+from tests.gcnsim.evidence.made_calibration import MACHINE, calibration
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import attention_cost, layer_cost
 from gcnsim.cost.attention import dots_seconds, entries_seconds, longest_row, reduction_seconds, softmax_seconds
-from gcnsim.errors import ScenarioError
 from gcnsim.hardware import DeviceProfile, device
 from gcnsim.workload import LayerShape, layer_shapes
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import FloatArray
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray
 
 LAUNCH = 1e-5
 

@@ -7,15 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.cost import (
-    gemm_seconds,
-    gradient_bytes,
-    layer_cost,
-    loss_seconds,
-    parameters,
-    spmm_seconds,
-    step_seconds,
-)
+from gcnsim.cost import gemm_seconds, gradient_bytes, layer_cost, loss_seconds, spmm_seconds, step_seconds
+from gcnsim.cost.layers import parameters
 from gcnsim.hardware import Curve, DeviceProfile
 from gcnsim.workload import LayerShape, layer_shapes
 

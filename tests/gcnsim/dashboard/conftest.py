@@ -10,8 +10,8 @@ import pytest
 
 from tests.dashboard_pictures import fill
 from tests.dashboards import CHROMIUM, TOKEN, Looking, served
-from tests.gcnsim.comparison.test_compare import recorded
-from tests.gcnsim.validation.conftest import runs_in
+from tests.gcnsim.evidence.conftest import runs_in
+from tests.gcnsim.evidence.test_compare import recorded
 
 pytest.importorskip("dash", reason="the dashboard's packages are not installed")
 pytest.importorskip("waitress", reason="the dashboard's packages are not installed")

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from gcnsim.cli import main
+from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import LARGEST, checked
-from gcnsim.errors import FileError, ScenarioError
 from tests.dashboards import TOKEN
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gcnsim import api
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
@@ -19,7 +20,6 @@ from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.state import PageQuestion, read_address, stops
 from gcnsim.dashboard.work import FIGURES
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from tests.dashboards import command_line, json_of
 from tests.measured_files import Setting, measured_file, write_graph
 

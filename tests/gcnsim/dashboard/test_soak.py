@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.bench_dashboard import QUIET, USERS, together
 from benchmarks.visitor import Visitor
-from gcnsim.units import format_seconds
+from gcnsim.core.units import format_seconds
 from tests.dashboards import command_line
 
 SECONDS = 15.0

@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.dashboard.state import BANDWIDTHS, PageQuestion, moved, read_address, stops
-from gcnsim.errors import ScenarioError
 
 
 def test_the_first_question_has_no_query() -> None:

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Jobs
 from gcnsim.dashboard.pages import forms, sweep
-from gcnsim.errors import FileError, GcnsimError
 from tests.dashboards import json_of
 
 WHERE = "cluster.bandwidth >= 10Gbps; iteration_s < 100"

@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 import pytest
 
 from gcnsim.api import simulate
+from gcnsim.core.errors import GcnsimError
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Jobs
 from gcnsim.dashboard.pages import forms, timeline
 from gcnsim.dashboard.work import FIGURES
-from gcnsim.errors import GcnsimError
 from tests.dashboards import command_line
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.processes import parallel_map
 from gcnsim.engine import choice, compile_now, engine, simulate
 from gcnsim.engine.kernel import store
-from gcnsim.errors import ScenarioError
-from gcnsim.processes import parallel_map
 from tests.cases import Case, method
 
 

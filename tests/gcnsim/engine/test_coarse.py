@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.engine import Run, simulate
 from gcnsim.engine.kernel.driver import LARGE, Kernel, simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.run import begun
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.gcnsim.engine.test_kernel import kernel, many, pairs, same, scenario, schedules, unequal, written

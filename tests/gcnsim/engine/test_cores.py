@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule, bounds
 from gcnsim.timeline import PS_PER_S, OpKind
 

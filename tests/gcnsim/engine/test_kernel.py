@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import IntArray
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import Kernel, blocks, layout, simulate_by
@@ -25,17 +26,17 @@ from gcnsim.engine.kernel.trial import sample
 from gcnsim.engine.reference import simulate
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import StopCondition
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import IntArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.methods import every_method
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.faults import apply_transient_faults
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.run import write_schedule
-from gcnsim.sources import open_source
-from gcnsim.sources.model import resolve_model
-from gcnsim.sources.source import RangeEnd
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import OpKind
 from tests.measured_files import measured_file, write_graph
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.ids import IntArray
+from gcnsim.core.streams import stream
 from gcnsim.engine import Run, compile_now, simulate
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.reference import simulate as simulate_by_reference
 from gcnsim.engine.stopping import SPAN_PS, PeriodDetector
-from gcnsim.ids import IntArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.streams import stream
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.networks import coupled

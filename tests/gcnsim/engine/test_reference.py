@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import IntArray
 from gcnsim.engine import Run, simulate
-from gcnsim.ids import IntArray
 from gcnsim.schedule import Builder
 from gcnsim.timeline import PS_PER_S, OpKind
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.engine import simulate
-from gcnsim.ids import FloatArray
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder
-from gcnsim.streams import stream
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.simgrid_peer import ABSENT, Flow, Route, ask_flows, ask_schedule, available

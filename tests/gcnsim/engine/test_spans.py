@@ -8,7 +8,8 @@ import numpy as np
 
 from gcnsim.engine import simulate, timeline
 from gcnsim.schedule import Builder
-from gcnsim.timeline import KINDS, PS_PER_S, Direction, OpKind, Phase, Span
+from gcnsim.timeline import KINDS, PS_PER_S, Direction, OpKind, Phase
+from gcnsim.timeline.span import Span
 from tests.cases import Case, method
 
 S = PS_PER_S

@@ -9,14 +9,14 @@ from typing import Protocol
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import IntArray
+from gcnsim.core.streams import stream
 from gcnsim.engine import Run
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.reference import simulate
 from gcnsim.engine.stopping import StopCondition
-from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
-from gcnsim.streams import stream
 from tests.cases import Case, method
 from tests.networks import coupled
 

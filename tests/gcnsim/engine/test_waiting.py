@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, bounds
 from gcnsim.timeline import PS_PER_S, OpKind
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.evidence import refuse_other_trace, scenario_of
-from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.sources import open_source
-from gcnsim.sources.source import RangeEnd
+from gcnsim.core.errors import ScenarioError
+from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.trace import BatchOrigin, BatchTrace, packed, write_batch_trace
-from tests.gcnsim.validation.conftest import WriteRun
+from tests.gcnsim.evidence.conftest import WriteRun
 
 NODES = 16
 

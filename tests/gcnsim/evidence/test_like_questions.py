@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gcnsim.evidence import like_questions as of_scenario
 from gcnsim.evidence.like_questions import (
     ARCHITECTURES,
     ENOUGH,
@@ -19,6 +18,7 @@ from gcnsim.evidence.like_questions import (
     generation_of,
     measured_rows,
 )
+from gcnsim.evidence.like_questions import like_questions as of_scenario
 from gcnsim.hardware import device, devices
 from gcnsim.results import LikeQuestions, Unlike
 from gcnsim.scenario import from_mapping

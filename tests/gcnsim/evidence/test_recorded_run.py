@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.evidence import scenario_of
-from gcnsim.measured_compute import measured_compute
+from gcnsim.core.errors import ScenarioError
+from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.methods.sancus import Sancus
-from gcnsim.runs.files import Cluster
-from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.records.compute_reading import measured_compute
+from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.records.run_files import Cluster
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import simulate_scenario
-from gcnsim.sources import open_source
+from gcnsim.simulation.open_source import open_source
 from gcnsim.timeline import OpKind
+from gcnsim.workload.caching import CacheSize
 from runtime.options import Options
-from tests.gcnsim.calibration.made import MACHINE
-from tests.gcnsim.calibration.made_gpu import on_gpus
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, parts_measured, run_document, write_folder
+from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, parts_measured, run_document, write_folder
+from tests.gcnsim.evidence.made_calibration import MACHINE
+from tests.gcnsim.evidence.made_gpu import on_gpus
 
 KNOBS = {
     "tau": 3,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.evidence import refuse_other_trace, scenario_of
-from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.core.errors import ScenarioError
+from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.trace import AccessTrace, read_trace, write_trace
-from tests.gcnsim.validation.conftest import WriteRun, save_trace
+from tests.gcnsim.evidence.conftest import WriteRun, save_trace
 
 DRAWN = {"method": "psc-gcn", "knobs": {"tau": 1, "epsilon": 0.3, "sampler": "vr"}}
 

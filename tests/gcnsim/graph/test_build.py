@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, Graph, build_csr, csr, from_csr
-from gcnsim.ids import AnyArray, Int32Array, IntArray
+from gcnsim.core.errors import GraphError
+from gcnsim.core.ids import AnyArray, Int32Array, IntArray
+from gcnsim.graph import Graph, build_csr, csr
+from gcnsim.graph.csr import Cleaning, from_csr
 
 _Pairs = list[tuple[int, int]]
 

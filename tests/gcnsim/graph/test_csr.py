@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.graph import Cleaning, build_csr
+from gcnsim.graph import build_csr
+from gcnsim.graph.csr import Cleaning
 
 
 def test_counts_and_degrees_of_a_path() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph.formats.dgl_tensors import read_dgl_tensors
-from tests.gcnsim.partition.dgl_files import tensors
+from tests.gcnsim.graph.dgl_files import tensors
 
 ARRAYS = {"_N": np.array([3, 1, 2]), "_N/feat": np.ones((2, 2), np.float32), "flags": np.array([1, 0], np.uint8)}
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
-from gcnsim.graph import Cleaning, load_graph
+from gcnsim.core.errors import FileError
+from gcnsim.graph import load_graph
+from gcnsim.graph.csr import Cleaning
 
 _FACTS = [
     ("amazon_cs", 13_752, 245_861, 767, 10),

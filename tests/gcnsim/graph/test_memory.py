@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import GraphError
+from gcnsim.core.errors import GraphError
 from gcnsim.graph import build_csr
 from gcnsim.graph.formats.write import write_edges, write_npz
 from gcnsim.graph.generate import BlockModel, block_model
@@ -75,7 +75,9 @@ PARTITION = """
 import sys
 from gcnsim.graph import load_graph
 from gcnsim.graph.memory import memory_to_load
-from gcnsim.partition import partition_facts, partition_graph, split
+from gcnsim.graph.partition_facts import partition_facts
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
 said = memory_to_load(sys.argv[1], partition=True)
 graph = load_graph(sys.argv[1])
 partition_facts(split(graph, partition_graph(graph, 8)))

@@ -3,8 +3,9 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, from_networkx
+from gcnsim.core.errors import GraphError
+from gcnsim.graph import from_networkx
+from gcnsim.graph.csr import Cleaning
 
 
 def test_nodes_that_compare_are_sorted_whatever_their_insertion() -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, from_dgl, from_networkx, from_object, from_pyg, from_scipy
+from gcnsim.core.errors import GraphError
+from gcnsim.graph import from_dgl, from_networkx, from_pyg, from_scipy
+from gcnsim.graph.csr import Cleaning
+from gcnsim.graph.load import from_object
 
 ROWS, COLS = np.array([0, 1, 1, 3]), np.array([1, 2, 2, 0])
 

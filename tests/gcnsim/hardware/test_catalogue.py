@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from gcnsim import hardware, units
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim import hardware
+from gcnsim.core import units
+from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import tables
 
 SHARES = ("spmm_efficiency", "gemm_efficiency", "gather_efficiency", "elementwise_efficiency", "efficiency")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim import hardware
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 
 WITH_NVLINK = {"p3.8xlarge", "p3.16xlarge", "p3dn.24xlarge", "p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge"}
 WITH_NVLINK |= {"a2-highgpu-8g", "Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import NETWORK
 
 

@@ -10,10 +10,10 @@ import pytest
 import gcnsim
 from gcnsim import hardware
 from gcnsim.cli import main
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware.catalogue import DATA
-from gcnsim.machine import resolve_machine
 from gcnsim.scenario import ClusterSpec
+from gcnsim.scenario.machine import resolve_machine
 
 T4 = (DATA / "devices" / "t4.yaml").read_text()
 Write = Callable[[str], str]

@@ -10,14 +10,14 @@ import pytest
 
 import gcnsim
 from gcnsim import hardware
-from gcnsim.capacity.settings import instance_name
 from gcnsim.cli import main
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware import PriceBook
 from gcnsim.hardware.catalogue import DATA
-from gcnsim.machine import resolve_machine
+from gcnsim.planning.capacity_settings import instance_name
+from gcnsim.planning.sweep_work import files_of
 from gcnsim.scenario import ClusterSpec, from_mapping
-from gcnsim.sweeps.work import files_of
+from gcnsim.scenario.machine import resolve_machine
 
 G4DN = (DATA / "hosts" / "g4dn.12xlarge.yaml").read_text()
 T4 = (DATA / "devices" / "t4.yaml").read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import devices, platform, platforms
 from gcnsim.hardware.platforms import FOLDER
 

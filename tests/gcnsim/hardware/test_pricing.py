@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gcnsim import hardware
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.hardware import Price, PriceBook, Rent, exchange_rates
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.hardware import Price, PriceBook, Rent
+from gcnsim.hardware.pricing import exchange_rates
 
 
 def of_t4s(book: PriceBook, gpus: int = 8, number: int = 4, host: str = "generic-16") -> Rent:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import OpKind
 
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.boundary import BatchCounts
-from gcnsim.cluster import LinkSpec, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.hardware import Figure
+from gcnsim.hardware.link_specs import LinkSpec
+from gcnsim.hardware.topology import build_cluster
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
+from gcnsim.trace.counts import BatchCounts
 from gcnsim.workload import NO_DROPOUT
 from tests.cases import Case
 

@@ -10,7 +10,8 @@ import pytest
 
 from gcnsim.cost import gpu_draw_seconds, row_bytes, uva_graph_bytes, uva_row_bytes
 from gcnsim.methods import FEATURES, HOST, ON_GPU, UVA, MiniBatch, Placement, create_method, named
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 

@@ -8,16 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.engine import simulate
-from gcnsim.errors import ScenarioError
 from gcnsim.methods.cagnet_1_5d import Cagnet15d
 from gcnsim.methods.families.block_broadcast import grid_of
 from gcnsim.scenario import from_mapping
 from gcnsim.scenario.specs import MOST_GPUS
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.simulation import answering
-from gcnsim.staleness import BlockRule
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

@@ -10,7 +10,8 @@ import pytest
 
 from gcnsim.cost import boundary_core_seconds, boundary_seconds
 from gcnsim.engine import simulate
-from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
+from gcnsim.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gcnsim.cost import VALUE, elementwise_seconds
-from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
+from gcnsim.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
 from tests.cases import Case, method

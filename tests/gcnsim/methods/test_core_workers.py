@@ -9,11 +9,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import FloatArray
 from gcnsim.cost import elementwise_seconds, gradient_bytes, row_bytes, rows_seconds, socket_core_seconds, spmm_seconds
 from gcnsim.engine import simulate
-from gcnsim.ids import FloatArray
 from gcnsim.methods.families.cpu_ops import WOKEN_S
-from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
+from gcnsim.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
 

@@ -11,7 +11,8 @@ import pytest
 from gcnsim.engine import simulate
 from gcnsim.hardware import Figure
 from gcnsim.methods import Placement, named
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 

@@ -13,7 +13,8 @@ from gcnsim.cost import rows_seconds
 from gcnsim.hardware import DeviceProfile
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.gpu_workers import GpuWriter
-from gcnsim.schedule import Op, Schedule
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.schedule import Op
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
 from tests.cases import Case, method, method_of

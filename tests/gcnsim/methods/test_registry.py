@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import Knob, knob, knob_of
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import (
     COMPARED,
     Facts,
@@ -24,6 +23,7 @@ from gcnsim.methods import (
     registry,
 )
 from gcnsim.schedule import Schedule
+from gcnsim.workload.knobs import Knob, knob, knob_of
 from tests.cases import Case, method
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.gcnsim.validation.conftest import write_run
+from tests.gcnsim.evidence.conftest import write_run
 
 __all__ = ["write_run"]

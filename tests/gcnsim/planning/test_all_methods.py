@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import gcnsim
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import COMPARED, create_method, every_method, method_type, methods
 from gcnsim.report.answer.table import render_table
 

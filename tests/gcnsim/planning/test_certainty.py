@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.machine import resolve_machine
-from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.certainty import Difference, certainty, label_of, sensitivity
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.sources import RangeEnd
-from gcnsim.uncertainty import DRAWS, assumptions_of, other_paths
+from gcnsim.scenario.machine import resolve_machine
+from gcnsim.simulation.assumed import DRAWS, assumptions_of, other_paths
+from gcnsim.simulation.source import RangeEnd
 
 
 def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:

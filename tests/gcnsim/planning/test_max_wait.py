@@ -12,15 +12,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import gcnsim
-from gcnsim import clock
 from gcnsim.cli import main
-from gcnsim.errors import GcnsimError, ScenarioError, UnitError
-from gcnsim.planning import StudyCache
+from gcnsim.core import clock
+from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.planning.candidate import placements_of
 from gcnsim.planning.simulated_draws import AT_A_TIME, Deadline, read_max_wait, simulate_draws
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MaxWait
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.uncertainty import DRAWS
+from gcnsim.simulation.assumed import DRAWS
 
 QUESTION: dict[str, Any] = {"gpus": 2, "gpus_per_server": 1, "method": "pipegcn", "iterations": 4}
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.planning import read_measurement
+from gcnsim.planning.measured import read_measurement
 from gcnsim.results import MeasuredReport
-from tests.gcnsim.calibration.made_gpu import on_gpus
-from tests.gcnsim.validation.conftest import WriteRun, small_graph
+from tests.gcnsim.evidence.conftest import WriteRun, small_graph
+from tests.gcnsim.evidence.made_gpu import on_gpus
 
 SAME: dict[str, Any] = {"emulation": None, "layers": 2, "hidden": 32, "widths": (32, 32, 8), "workers": 2}
 

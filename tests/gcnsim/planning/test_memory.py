@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate, what_if
-from gcnsim.planning import StudyCache
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.report.answer.table import render_table
 from gcnsim.scenario import Scenario, from_mapping
 from tests.gcnsim.results.made import answer_of

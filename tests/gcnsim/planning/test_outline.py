@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.methods import create_method
-from gcnsim.planning import StudyCache, provenance
-from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.planning.provenance import provenance
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import RunSpec
 
 
 @pytest.mark.slow

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from gcnsim.api import simulate, what_if
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.planning.candidate import canonical
-from gcnsim.scenario import CacheSize, Scenario, from_mapping
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.workload.caching import CacheSize
 
 CENTRAL = "method.overlap=central"
 

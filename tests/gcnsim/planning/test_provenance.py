@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gcnsim
-from gcnsim.calibration.fit import ranges
-from gcnsim.calibration_record.record import write_calibration
-from gcnsim.runs.recorded_run import read_recorded_run
-from tests.gcnsim.calibration.made import of_gpu
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, small_graph
+from gcnsim.evidence.fit import ranges
+from gcnsim.records.calibration import write_calibration
+from gcnsim.records.recorded_run import read_recorded_run
+from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, small_graph
+from tests.gcnsim.evidence.made_calibration import of_gpu
 
 BESIDE = "outside the calibrated range: "
 

@@ -10,16 +10,26 @@ import networkx as nx
 import pytest
 
 import gcnsim
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import COMPARED, create_method
 from gcnsim.methods.psc_gcn import PscGcn
-from gcnsim.planning import MAX_STALENESS, MIN_SAMPLING_RATE, Rule, StudyCache
 from gcnsim.planning.candidate import canonical
-from gcnsim.planning.recommend import NEAR, SAME, approximation_key, choose, rate_of
+from gcnsim.planning.recommend import (
+    MAX_STALENESS,
+    MIN_SAMPLING_RATE,
+    NEAR,
+    SAME,
+    Rule,
+    approximation_key,
+    choose,
+    rate_of,
+)
 from gcnsim.planning.settings import candidates, shortlist
-from gcnsim.scenario import CacheSize, Scenario, from_mapping
-from gcnsim.sources import RangeEnd
-from gcnsim.uncertainty.open_assumptions import mean_counts
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.simulation.open_assumptions import mean_counts
+from gcnsim.simulation.source import RangeEnd
+from gcnsim.workload.caching import CacheSize
 
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:

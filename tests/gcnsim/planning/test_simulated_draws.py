@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 import gcnsim
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
 from gcnsim.methods import create_method
-from gcnsim.planning import StudyCache
 from gcnsim.planning import simulated_draws as module
 from gcnsim.planning.candidate import Candidate, central, estimated_times
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.simulated_draws import competitors, simulate_draws
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.uncertainty import DRAWS, DrawnRuns, PartOrder, paces_to_factors
+from gcnsim.simulation.assumed import DRAWS
+from gcnsim.simulation.open_assumptions import DrawnRuns, paces_to_factors
+from gcnsim.simulation.placement import PartOrder
 
 
 def scenario(name: str = "full-graph", **cluster: Any) -> Scenario:

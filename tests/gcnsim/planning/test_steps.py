@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from gcnsim.alternatives import KnobChange
-from gcnsim.planning import Rule, StudyCache, next_steps
+from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.candidate import PRECISION, central
-from gcnsim.planning.steps import _changes, no_effect, one_server_more, possible_changes
+from gcnsim.planning.recommend import Rule
+from gcnsim.planning.steps import _changes, next_steps, no_effect, one_server_more, possible_changes
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 

@@ -16,15 +16,15 @@ from jsonschema import validate
 
 import gcnsim
 from gcnsim.cli.what_if import what_if
+from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.cost.checkpoints import best_interval, expected_time
-from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware import prices
-from gcnsim.planning import Subject, Target
-from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
+from gcnsim.planning.time_to_accuracy import Subject, Target
+from gcnsim.records.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
-from gcnsim.sources import Declared, resolve_model
+from gcnsim.simulation.model import Declared, resolve_model
 from runtime.options import Options
-from tests.gcnsim.validation.conftest import WriteRun, small_graph
+from tests.gcnsim.evidence.conftest import WriteRun, small_graph
 
 RISING = ((10, 0.5), (20, 0.8), (30, 0.91), (40, 0.89))
 MODEL = resolve_model(WorkloadSpec(model="gcn", layers=2, hidden=32, features=32, classes=8), Declared())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.alternatives import path_steps
+from gcnsim.planning.alternatives import path_steps
 from gcnsim.scenario import Scenario, from_mapping
 
 P4D: dict[str, Any] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
 from gcnsim.planning.answer import confidence_text, times_as_fast
 from gcnsim.planning.recommend import Choice
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import write_image
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.evidence.validation import payload as plain
 from gcnsim.report import evidence as calibration_report
 from gcnsim.report import evidence as report
 from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
-from gcnsim.validation import payload as plain
-from tests.gcnsim.calibration.made import calibration, of_gpu
-from tests.gcnsim.validation.made import SETTING, four
+from tests.gcnsim.evidence.made_calibration import calibration, of_gpu
+from tests.gcnsim.evidence.made_validation import SETTING, four
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import bandwidth
 from gcnsim.hardware import link
 from gcnsim.scenario import SCHEMA, ClusterSpec, from_mapping, of_host, to_mapping
-from gcnsim.units import bandwidth
 
 
 def cluster(**fields: Any) -> ClusterSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gcnsim.scenario import describe_schema
+from gcnsim.scenario.load import describe_schema
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "files.md"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.scenario import read_injected
 from gcnsim.scenario.faults import (
     FAULTS,

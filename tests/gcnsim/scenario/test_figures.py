@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.core.errors import ScenarioError, UnitError
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.scenario.catalogue_fields import CatalogueFigures, figure_text
 

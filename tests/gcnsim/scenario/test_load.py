@@ -7,25 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, UnitError
+from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.hardware import devices
-from gcnsim.io.yaml_files import parse_yaml
-from gcnsim.knobs import KNOBS
 from gcnsim.methods import Method, all_knobs, create_method
 from gcnsim.scenario import (
     SCHEMA,
     ClusterSpec,
     PartitionSpec,
-    RunSpec,
     Scenario,
     WorkloadSpec,
-    describe_schema,
     from_mapping,
     load_scenario,
     scenario_hash,
     to_mapping,
 )
+from gcnsim.scenario.load import describe_schema
+from gcnsim.scenario.specs import RunSpec
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import KNOBS
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import links
 from gcnsim.scenario.catalogue_fields import LINK, PCIE, Words
 from gcnsim.scenario.load import from_mapping

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.reproduction.row_scenario import ONE_BY_ONE
+from gcnsim.evidence.row_scenario import ONE_BY_ONE
 from gcnsim.scenario import load_scenario
 
 FOLDER = Path(__file__).parents[3] / "scenarios"

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import bandwidth
 from gcnsim.methods import create_method, methods
-from gcnsim.scenario import ClusterSpec, RunSpec, WorkloadSpec
-from gcnsim.units import bandwidth
+from gcnsim.scenario import ClusterSpec, WorkloadSpec
+from gcnsim.scenario.specs import RunSpec
+from gcnsim.workload.caching import CacheSize
 
 
 def test_defaults_are_the_published_platform() -> None:

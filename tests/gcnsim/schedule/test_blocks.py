@@ -11,20 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnsim.cluster import Cluster, Link, LinkSpec, Sockets
-from gcnsim.schedule import (
-    Builder,
-    Columns,
-    Dependency,
-    Schedule,
-    Waits,
-    host_message,
-    host_messages,
-    message_sizes,
-    with_op,
-)
+from gcnsim.hardware.link_specs import Link, LinkSpec, Sockets
+from gcnsim.hardware.topology import Cluster
+from gcnsim.schedule import Builder, Dependency, Schedule, Waits, host_messages, message_sizes, with_op
 from gcnsim.schedule.builder import waits_of
-from gcnsim.schedule.collectives import SEGMENT
+from gcnsim.schedule.collectives import SEGMENT, host_message
+from gcnsim.schedule.columns import Columns
 from gcnsim.timeline import OpKind
 
 Builders = Callable[..., Builder]

@@ -8,8 +8,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
+from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate, lower_bound
 from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind

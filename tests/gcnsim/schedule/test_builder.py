@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.schedule import Builder, Stream
+from gcnsim.schedule import Builder
+from gcnsim.schedule.schedule import Stream
 from gcnsim.timeline import Direction, OpKind
 
 Builders = Callable[..., Builder]

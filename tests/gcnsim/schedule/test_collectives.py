@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.schedule import (
-    Builder,
-    Dependency,
-    Schedule,
-    ring_allreduce,
-    ring_broadcast,
-    ring_reduce_among,
-    tree_allreduce,
-)
-from gcnsim.schedule.collectives import CHUNK
+from gcnsim.hardware.link_specs import LinkSpec
+from gcnsim.hardware.topology import Cluster, build_cluster
+from gcnsim.schedule import Builder, Dependency, Schedule, ring_broadcast, ring_reduce_among
+from gcnsim.schedule.collectives import CHUNK, ring_allreduce, tree_allreduce
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 
 ALPHA, BANDWIDTH, PCIE_ALPHA, PCIE = 5e-5, 1e9, 1e-5, 8e9

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.cluster import Cluster, LinkSpec, Paths, Sockets, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.schedule import Builder, Schedule, allreduce, host_message
-from gcnsim.schedule.collectives import SEGMENT
+from gcnsim.hardware.link_specs import LinkSpec, Paths, Sockets
+from gcnsim.hardware.topology import Cluster, build_cluster
+from gcnsim.schedule import Builder, Schedule, allreduce
+from gcnsim.schedule.collectives import SEGMENT, host_message
 from gcnsim.timeline import PS_PER_S, OpKind
 
 SOCKETS = Sockets(bandwidth=2e9, message_s=1e-3)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.schedule import Builder, Schedule, levels, predecessors
+from gcnsim.schedule import Builder, Schedule
+from gcnsim.schedule.schedule import levels, predecessors
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 

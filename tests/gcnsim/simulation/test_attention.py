@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import named
 from gcnsim.scenario import from_mapping
 from gcnsim.simulation import simulate_scenario

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate, what_if
+from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.engine import lookahead
 from gcnsim.engine import simulate as run
-from gcnsim.errors import GcnsimError, ScenarioError, UnitError
-from gcnsim.planning import links_of
+from gcnsim.planning.rows import links_of
 from gcnsim.scenario import (
-    FAULTS,
     Fault,
     Jitter,
     Pause,
@@ -27,6 +26,7 @@ from gcnsim.scenario import (
     scenario_hash,
     to_mapping,
 )
+from gcnsim.scenario.faults import FAULTS
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.simulation.faults import apply_static_faults, apply_transient_faults, is_static
 from gcnsim.timeline import PS_PER_S, OpKind

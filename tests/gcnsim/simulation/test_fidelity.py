@@ -11,11 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import gcnsim
+from gcnsim.core.errors import ScenarioError
 from gcnsim.engine import compile_now
-from gcnsim.errors import ScenarioError
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.schedule import bounds
-from gcnsim.simulation import GRAIN, fidelity, simulate_scenario, wrong_by
+from gcnsim.simulation import GRAIN, simulate_scenario, wrong_by
+from gcnsim.simulation.time_limit import fidelity
 
 WRONG = 0.0035
 """What docs/design.md says of coarse runs."""

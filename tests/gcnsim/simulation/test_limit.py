@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.engine import simulate
+from gcnsim.hardware.link_specs import LinkSpec, Paths
+from gcnsim.hardware.topology import Cluster, build_cluster
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import Limit, find_limit, measure, simulate_scenario
+from gcnsim.simulation import simulate_scenario
+from gcnsim.simulation.limit import Limit, find_limit
+from gcnsim.simulation.metrics import measure
 from gcnsim.simulation.removal import Removals
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method

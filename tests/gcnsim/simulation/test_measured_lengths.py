@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.ids import FloatArray
+from gcnsim.core.errors import GcnsimError, ScenarioError
+from gcnsim.core.ids import FloatArray
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario, write_schedule
-from gcnsim.sources import RangeEnd, open_source
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 from tests.measured_files import ITERATIONS, Setting, measured_file, write_graph
 

@@ -7,10 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
+from gcnsim.hardware.link_specs import LinkSpec
+from gcnsim.hardware.topology import Cluster, build_cluster
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import Metrics, Steady, link_units, measure
+from gcnsim.simulation import link_units
+from gcnsim.simulation.metrics import Metrics, measure
+from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 

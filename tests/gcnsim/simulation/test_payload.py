@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.api import simulate, what_if
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.scenario import from_mapping, scenario_hash, to_mapping
 
 REDDIT: dict[str, Any] = {

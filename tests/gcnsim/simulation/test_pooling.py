@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.methods.pagraph import PaGraph
 from gcnsim.scenario import Scenario, from_mapping
@@ -17,7 +17,7 @@ from gcnsim.schedule import Schedule
 from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
-from tests.gcnsim.validation.conftest import save_trace, small_graph
+from tests.gcnsim.evidence.conftest import save_trace, small_graph
 from tests.measured_files import measured_file, write_graph
 
 

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.boundary import AccessCounts
 from gcnsim.engine import simulate
-from gcnsim.machine.machine import LAW_ERROR
 from gcnsim.methods import Method, create_method
-from gcnsim.scenario import SCHEMA, ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
+from gcnsim.scenario import SCHEMA, ClusterSpec, PartitionSpec, Scenario, WorkloadSpec, from_mapping
+from gcnsim.scenario.machine import LAW_ERROR
+from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation import simulate_scenario, write_schedule
-from gcnsim.sources import Declared, RangeEnd, Source
+from gcnsim.simulation.model import Declared
+from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.timeline import OpKind
+from gcnsim.trace.counts import AccessCounts
 from tests.cases import Case
 
 

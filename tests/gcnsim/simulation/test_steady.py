@@ -9,8 +9,7 @@ import pytest
 
 from gcnsim.engine import Run, simulate
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import Steady, Window
-from gcnsim.simulation.steady import BEHIND
+from gcnsim.simulation.steady import BEHIND, Steady, Window
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 

@@ -12,9 +12,11 @@ from gcnsim.methods import every_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import write_schedule
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.propagation import best_lower_s, factors
+from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.simulation.templates import MOST, Templates
-from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
-from gcnsim.uncertainty import best_lower_s, factors
 
 BANDWIDTHS = (1.25e8, 1.875e9, 1.25e10)
 

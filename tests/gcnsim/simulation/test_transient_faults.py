@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.engine import Run
 from gcnsim.engine import simulate as run
-from gcnsim.errors import ScenarioError
-from gcnsim.planning import links_of
+from gcnsim.planning.rows import links_of
 from gcnsim.scenario import Fault, Jitter, Pause, SlowGpu, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import simulate_scenario

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.timeline import KINDS, Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
 

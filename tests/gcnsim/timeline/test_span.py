@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.timeline import KIND_CODE, KINDS, PS_PER_S, Direction, OpKind, Phase, Span, Timeline
+from gcnsim.timeline import KIND_CODE, KINDS, PS_PER_S, Direction, OpKind, Phase, Timeline
+from gcnsim.timeline.span import Span
 
 
 @pytest.fixture

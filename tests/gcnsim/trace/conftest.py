@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gcnsim.graph import Graph, build_csr, load_graph
-from gcnsim.partition import Part, Partitioning, partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, Partitioning, split
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.boundary import Store, count_batches
-from gcnsim.errors import FileError
+from gcnsim.core.container import read_sections, write_sections
+from gcnsim.core.errors import FileError
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.io.container import read_sections, write_sections
-from gcnsim.sampling import NeighbourDraws, shuffled_pools
 from gcnsim.trace import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from gcnsim.trace.batches import KIND, VERSION
+from gcnsim.trace.counts import Store, count_batches
+from gcnsim.workload.mini_batches import NeighbourDraws, shuffled_pools
 
 NODES, WORKERS, ITERATIONS = 203, 2, 3
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.caching import DEMAND, RANKINGS, CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import frozen
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import frozen
 from gcnsim.trace import (
     AccessTrace,
     CacheCurve,
@@ -20,10 +19,11 @@ from gcnsim.trace import (
     TraceOrigin,
     WorkerAccess,
     cache_curve,
-    counts,
     record_nodes,
     record_trace,
 )
+from gcnsim.trace.access import counts
+from gcnsim.workload.caching import DEMAND, RANKINGS, CacheSize
 
 STREAM = [0, 1, 2, 0, 3, 0, 1, 2, 0, 4, 1, 0]
 

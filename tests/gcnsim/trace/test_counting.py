@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.caching import CacheSize, cached_mask, capacity
-from gcnsim.errors import ScenarioError
-from gcnsim.streams import stream
-from gcnsim.trace import AccessTrace, access, counts, record_trace
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.streams import stream
+from gcnsim.trace import AccessTrace, access, record_trace
+from gcnsim.trace.access import counts
+from gcnsim.workload.caching import CacheSize, cached_mask, capacity
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
-from gcnsim.io.container import read_sections, write_sections
+from gcnsim.core.container import read_sections, write_sections
+from gcnsim.core.errors import FileError
 from gcnsim.trace import AccessTrace, WorkerAccess, read_trace, record_trace, write_trace
 from gcnsim.trace.access import OLDER, VERSION
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.boundary import AccessCounts, node_counts, profile_of
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.trace import AccessTrace, counts, read_trace, record_nodes, record_trace, write_trace
+from gcnsim.core.errors import ScenarioError
+from gcnsim.trace import AccessTrace, read_trace, record_nodes, record_trace, write_trace
+from gcnsim.trace.access import counts
+from gcnsim.trace.counts import AccessCounts, profile_of
+from gcnsim.trace.sample_counts import node_counts
+from gcnsim.workload.caching import CacheSize
 
 
 def traced(case: Any, rate: float, iterations: int = 30, seed: int = 2) -> AccessTrace:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.trace import (
     AccessRecorder,
     AccessTrace,

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.sampling import draw_edges, inclusion, sampler
-from gcnsim.streams import stream
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.streams import stream
 from gcnsim.trace import (
     AccessTrace,
     local_norms,
@@ -18,6 +17,8 @@ from gcnsim.trace import (
     recording,
     write_trace,
 )
+from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.samplers import sampler
 
 
 def record(case: Any, **changes: Any) -> AccessTrace:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.workload import BoundaryRow, boundary_at, dataset, datasets, growth_between, leave_one_out, left_open
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload import BoundaryRow, boundary_at, dataset, datasets, growth_between, left_open
+from gcnsim.workload.cuts import leave_one_out
 
 COUNTED = [name for name in datasets() if dataset(name).boundary]
 

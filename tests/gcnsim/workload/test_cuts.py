@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.io.yaml_files import read_yaml
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.workload import assumed_ratio, crossing_fraction, growth_between, largest_of, open_growth
 from gcnsim.workload.cuts import ANCHOR, FILE, WEB
 from studies import cuts

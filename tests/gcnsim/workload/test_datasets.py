@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.workload import MODELS, dataset, datasets
 
 

@@ -12,7 +12,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from gcnsim.streams import stream
+from gcnsim.core.streams import stream
 from runtime.accelerator.clock import now
 from runtime.accelerator.machine import CopyLink, Table, shared
 from runtime.emulation.spec import TABLE_BYTES

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.engine.run import timeline
-from gcnsim.errors import ScenarioError
-from gcnsim.evidence import scenario_of
-from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults
-from gcnsim.measured_compute import measured_compute
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults, scenario_of
+from gcnsim.evidence.validation import judge
+from gcnsim.records.compute_reading import measured_compute
+from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
-from gcnsim.validation import judge
 from runtime.record import read_run
 from tests.measured_files import measured_file, write_graph
 from tests.runtime.accelerator.test_measured_file import knobs

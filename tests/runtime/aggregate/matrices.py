@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
 from runtime.aggregate import Matrix, Rows
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from gcnsim.ids import FloatArray
-from gcnsim.streams import stream
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from runtime.aggregate import Matrix, attention, attention_sum, matrix_kind
 from tests.runtime.aggregate.matrices import made
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from gcnsim.ids import FloatArray
-from gcnsim.streams import stream
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from runtime.aggregate import (
     NumbaMatrix,
     PlainMatrix,

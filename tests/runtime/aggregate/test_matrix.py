@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray
-from gcnsim.streams import stream
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from runtime.aggregate import Matrix, NumbaMatrix, PlainMatrix, Rows, matrix_kind
 from runtime.aggregate import matrix as matrix_module
 from runtime.aggregate.numba_matrix import transpose

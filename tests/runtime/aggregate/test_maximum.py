@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gcnsim.ids import FloatArray
+from gcnsim.core.ids import FloatArray
 from runtime.aggregate import NumbaMatrix, PlainMatrix, Rows, matrix_kind, maximum, neighbour_max
 from tests.runtime.aggregate.matrices import made
 from tests.runtime.aggregate.test_attention import pattern

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from gcnsim.processes import cores
+from gcnsim.core.processes import cores
 from runtime.cli.emulate import command, main
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.record import RunRecord, read_run

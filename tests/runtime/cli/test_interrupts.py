@@ -47,7 +47,7 @@ def test_an_interrupt_while_emulate_imports_is_one_line() -> None:
         "import os, runpy, signal, sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'gcnsim.errors': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'gcnsim.core.errors': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "sys.argv = ['emulate', '--help']\n"
         "runpy.run_module('runtime.emulate', run_name='__main__', alter_sys=True)\n"

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import torch
 
+from gcnsim.core.parquet import read_parquet_table
 from gcnsim.graph import load_graph
-from gcnsim.io.parquet import read_parquet_table
-from gcnsim.measured_compute.header import FORMAT
+from gcnsim.records.compute_header import FORMAT
 from gcnsim.timeline import KINDS
 from runtime.cli.measure import main
 from runtime.measuring.document import KEY
@@ -307,7 +307,7 @@ def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: 
 
 def test_a_terminal_shows_which_part_has_its_turn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr("gcnsim.terminal.LiveLine.show", lambda _, text: lines.append(text))
+    monkeypatch.setattr("gcnsim.core.terminal.LiveLine.show", lambda _, text: lines.append(text))
     assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
     assert lines[:3] == ["starting", "reading the graph", "partitioning the graph"]
     assert "full-graph, warm-up, part 2 of 2" in lines

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from gcnsim.api import calibrate, simulate
-from gcnsim.calibration_record.measurements import read_measurements
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
+from gcnsim.records.measurements import read_measurements
 from runtime.cli.measure import main
 from runtime.emulation.network import DEVICE, network
 from runtime.emulation.spec import PAYLOAD_SHARE

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph, write_partition
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.owners import write_partition
 from runtime.cli.train import main
 from runtime.launch import Place
 from runtime.methods import METHODS

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import build_csr
-from gcnsim.ids import AnyArray
 
 NODES = 10
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import load_graph
-from gcnsim.ids import AnyArray
 from runtime.data.load import NodeData, read_node_data
 
 _TRIPLE: dict[str, AnyArray | None] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from gcnsim.errors import GcnsimError
-from gcnsim.graph import Cleaning
+from gcnsim.core.errors import GcnsimError
+from gcnsim.graph.csr import Cleaning
 from runtime.data.load import nearest_pairs, read_digits
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import Float32Array, IntArray
-from gcnsim.streams import stream
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import Float32Array, IntArray
+from gcnsim.core.streams import stream
 from runtime.data import dataset as module
 from runtime.data.dataset import Features, InMemory, Normal, Projection, RowTransform, Standard, UnitRows
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
 from runtime.data import Dataset, load_dataset
 from runtime.options import Options

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.ids import AnyArray
-from gcnsim.partition import partition_graph, write_partition
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.ids import AnyArray
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.owners import write_partition
 from gcnsim.scenario import from_mapping
-from gcnsim.sources import GraphSource
+from gcnsim.simulation.graph_source import GraphSource
 from runtime.data import Dataset, load_dataset, partitioning_of
 from runtime.options import Options
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import GraphError
-from gcnsim.partition import own_send_sets, partition_graph, split
+from gcnsim.core.errors import GraphError
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import own_send_sets, split
 from runtime.data import Dataset, load_dataset, share_of
 from runtime.options import Options
 

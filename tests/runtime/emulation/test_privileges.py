@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.emulation import privileges
 from runtime.emulation.privileges import limiter_of
 

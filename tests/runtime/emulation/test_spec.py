@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.emulation import Emulation
 from runtime.emulation.spec import NAME
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from gcnsim.ids import AnyArray, BoolArray
-from gcnsim.streams import stream
+from gcnsim.core.ids import AnyArray, BoolArray
+from gcnsim.core.streams import stream
 from runtime.exchange import CachedRows, Channels, PeerError, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message
 from runtime.exchange.sampled_graph import order_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from gcnsim.core.ids import BoolArray, FloatArray
 from gcnsim.graph import Graph
-from gcnsim.ids import BoolArray, FloatArray
-from gcnsim.partition import Part
+from gcnsim.graph.parts import Part
 from runtime.aggregate import Matrix, PlainMatrix
 from runtime.exchange import GraphBuilder, SampledGraph
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import IntArray
+from gcnsim.core.ids import IntArray
 from runtime.aggregate import PlainMatrix, Rows
 from runtime.exchange import CachedRows, Channels, Exchange, Requests, SampledGraph
 from runtime.exchange.channels import Message, Posted

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.ids import Float32Array, FloatArray
-from gcnsim.partition import Part
-from gcnsim.sampling import draw_edges, sampler
-from gcnsim.sampling.samplers import INNER_PREFERENCE
-from gcnsim.streams import stream
+from gcnsim.core.ids import Float32Array, FloatArray
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part
+from gcnsim.workload.draws import draw_edges
+from gcnsim.workload.samplers import INNER_PREFERENCE, sampler
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import builder, local, loops, propagation, spread
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.ids import BoolArray, IntArray
-from gcnsim.partition import Part, own_send_sets
-from gcnsim.sampling import VarianceReduction, draw_edges
-from gcnsim.streams import stream
+from gcnsim.core.ids import BoolArray, IntArray
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part, own_send_sets
+from gcnsim.workload.draws import draw_edges
+from gcnsim.workload.samplers import VarianceReduction
 from runtime.aggregate import matrix_kind
 from runtime.exchange import CachedRows, static_requests
 from tests.runtime.conftest import Case

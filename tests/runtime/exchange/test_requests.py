@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
 from tests.runtime.exchange.channel_jobs import WIDTH, RankRequests, asking

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.partition import own_send_sets
+from gcnsim.graph.parts import own_send_sets
 from runtime.exchange import CachedRows, Requests, static_requests
 from runtime.exchange.sampled_graph import order_of
 from tests.runtime.conftest import Case

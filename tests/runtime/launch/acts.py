@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.launch import Place, Watch, connect, launch, run_worker
 
 FOLDER = Path(sys.argv[2])

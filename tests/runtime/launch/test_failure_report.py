@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.core.errors import FileError, ScenarioError
 from runtime.launch import report_failure, verdict
 from runtime.launch.verdict import Failure, describe, is_consequence, keep_room, read_failures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.launch import Place, place
 
 MEET = {"MASTER_ADDR": "node0", "MASTER_PORT": "29500"}

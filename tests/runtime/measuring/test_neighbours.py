@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gcnsim.processes import cores
+from gcnsim.core.processes import cores
 from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
 from tests.runtime.conftest import MakeOptions
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.io.parquet import read_parquet_table
+from gcnsim.core.parquet import read_parquet_table
 from runtime.cli import train
 from runtime.cli.measure import main
 from runtime.measuring.document import KEY

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.boundary import BatchCounts
-from gcnsim.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError
 from gcnsim.methods import create_method
 from gcnsim.scenario import from_mapping
-from gcnsim.sources import RangeEnd, open_source
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import OpKind
 from gcnsim.trace import read_batch_trace
+from gcnsim.trace.counts import BatchCounts
 from runtime.methods import METHODS, method_of, method_type
 from runtime.options import Options
 from tests.runtime.batch_jobs import CASES, scored, trained

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.fields import PerLayer
-from gcnsim.ids import FloatArray, IntArray
-from gcnsim.partition import training_parts
-from gcnsim.sampling import (
+from gcnsim.core.ids import FloatArray, IntArray
+from gcnsim.core.per_layer import PerLayer
+from gcnsim.core.streams import stream
+from gcnsim.graph.assign import training_parts
+from gcnsim.timeline import OpKind
+from gcnsim.workload.mini_batches import (
     BatchDraws,
     ClusterDraws,
     NeighbourDraws,
@@ -20,8 +22,6 @@ from gcnsim.sampling import (
     shuffled_pools,
     training_order,
 )
-from gcnsim.streams import stream
-from gcnsim.timeline import OpKind
 from runtime.methods.batches.worker import MetScaling
 from runtime.options import Options
 from tests.runtime.batch_jobs import CASES, Batches, trained

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.partition import Replicas, split
+from gcnsim.core.errors import ScenarioError
+from gcnsim.graph.parts import Replicas, split
 from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import RankRecord, final_weights, trained

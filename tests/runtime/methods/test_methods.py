@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.ids import AnyArray
-from gcnsim.partition import Part
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import AnyArray
+from gcnsim.graph.parts import Part
 from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import RankRecord, final_weights, trained

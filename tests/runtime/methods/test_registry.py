@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError
-from gcnsim.knobs import EPSILON, STATIC_CACHE
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.caching import CacheSize
+from gcnsim.workload.knobs import EPSILON, STATIC_CACHE
 from runtime.methods import METHODS, method_of, method_type
 
 ROOT = Path(__file__).resolve().parents[3]

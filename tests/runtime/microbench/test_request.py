@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 import torch
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.aggregate import NumbaMatrix, PlainMatrix, compiled
 from runtime.microbench import (
     KERNELS,

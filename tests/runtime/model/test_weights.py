@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from runtime.model import Network, initialise, load_weights, save_weights
 from runtime.options import Options
 from tests.runtime.conftest import MakeOptions

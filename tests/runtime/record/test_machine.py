@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.resources import Resources
+from gcnsim.core.resources import Resources
 from runtime.record import hardware, peak_memory, versions
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.timeline import KINDS, Direction, OpKind, Span
+from gcnsim.timeline import KINDS, Direction, OpKind
+from gcnsim.timeline.span import Span
 from runtime.record import Recorder
 
 

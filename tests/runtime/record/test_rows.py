@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from runtime.record import IterationRow, LossLog
 from runtime.record.run_folder import read_iterations, write_iterations
 

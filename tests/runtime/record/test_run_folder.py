@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.timeline import OpKind
 from runtime.record import IterationRow, Recorder, RunFolder, RunRecord, read_run

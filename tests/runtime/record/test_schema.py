@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from gcnsim.io.json_files import mistake, shipped_schema
+from gcnsim.core.json_files import mistake, shipped_schema
 from runtime.record import RunRecord
 
 SINCE = ("tensors", "threads")

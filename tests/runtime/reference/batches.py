@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.graph import Graph
-from gcnsim.ids import FloatArray, IntArray
-from gcnsim.sampling import Batch, BatchDraws
+from gcnsim.workload.mini_batches import Batch, BatchDraws
 from tests.runtime.reference.model import Edges, Model, Params, layer
 from tests.runtime.reference.training import Descent, Problem, Training, differentiated
 

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gcnsim.core.ids import Iteration
 from gcnsim.graph import Graph
-from gcnsim.ids import Iteration
-from gcnsim.partition import Part, partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, split
 from tests.runtime.reference.model import Edges, Model, Params, edges_of, indices
 from tests.runtime.reference.training import Boundary, Descent, History, Problem, Training
 

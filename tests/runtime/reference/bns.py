@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import BoolArray, FloatArray
-from gcnsim.partition import Part
-from gcnsim.streams import stream
+from gcnsim.core.ids import BoolArray, FloatArray
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part
 from tests.runtime.reference.model import Edges, Model, Params, edges_of, indices, kept, layer
 from tests.runtime.reference.training import Boundary, Descent, History, Problem, Training, differentiated
 

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration
-from gcnsim.partition import Part
-from gcnsim.sampling import VarianceReduction, draw_edges
-from gcnsim.streams import stream
+from gcnsim.core.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part
+from gcnsim.workload.draws import draw_edges
+from gcnsim.workload.samplers import VarianceReduction
 from tests.runtime.reference.model import Edges, Model, Params, edges_of, kept
 
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gcnsim.ids import AnyArray, BoolArray, FloatArray
-from gcnsim.partition import Part
-from gcnsim.streams import stream
+from gcnsim.core.ids import AnyArray, BoolArray, FloatArray
+from gcnsim.core.streams import stream
+from gcnsim.graph.parts import Part
 
 Params: TypeAlias = dict[str, Tensor]
 

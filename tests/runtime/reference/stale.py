@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from gcnsim.ids import IntArray, Iteration
-from gcnsim.partition import Part
+from gcnsim.core.ids import IntArray, Iteration
+from gcnsim.graph.parts import Part
 from tests.runtime.reference.drawn import Rule, SampledGraph, drawn, norms_of
 from tests.runtime.reference.model import Model, Params, indices, layer, of_layer
 from tests.runtime.reference.training import Boundary, Descent, History, Problem, Training

@@ -11,11 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from gcnsim.core.ids import FloatArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
-from gcnsim.ids import FloatArray
-from gcnsim.partition import Part, own_send_sets, partition_graph, split
-from gcnsim.sampling import VarianceReduction, draw_edges
-from gcnsim.streams import stream
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import Part, own_send_sets, split
+from gcnsim.workload.draws import draw_edges
+from gcnsim.workload.samplers import VarianceReduction
 from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule, measured_in
 from tests.runtime.reference.model import Model, Params, initial

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gcnsim.core.ids import BoolArray, Float32Array, IntArray
 from gcnsim.graph import Graph
-from gcnsim.ids import BoolArray, Float32Array, IntArray
-from gcnsim.partition import partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
 from tests.runtime.reference.model import Model, Params, edges_of, layer
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.runs.files import Cluster, read_cluster
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.records.run_files import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import SurveyFolder, commands, note_failure
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph, split
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
 from runtime.survey import GeneratedGraph
 from runtime.survey.program import made_up, save
 

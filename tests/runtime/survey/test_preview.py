@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.launch import Place
 from runtime.record import hardware, versions
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.survey import RULE, SurveyRequest, read_rule
 
 

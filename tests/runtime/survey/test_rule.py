@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 
 TINY = Path(__file__).with_name("tiny.yaml")

@@ -17,14 +17,14 @@ import torch
 import runtime.cli.survey
 import runtime.microbench.servers
 import runtime.train.worker
+from gcnsim.core.processes import cores
 from gcnsim.hardware import device
-from gcnsim.processes import cores
 from runtime.emulation import Accelerator, Emulation
 from runtime.launch import Place
 from runtime.microbench import Measurement, MicrobenchRequest
 from runtime.options import Options
 from runtime.train.setup import check_gpus
-from tests.gcnsim.calibration.made_gpu import measurements
+from tests.gcnsim.evidence.made_gpu import measurements
 
 GPUS, FAILURE = "SURVEYED_GPUS", "SURVEYED_FAILURE"
 NAME: Final = "Tesla T4"

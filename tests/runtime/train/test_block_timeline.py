@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.timeline import PHASE, Direction, OpKind, Phase, Span
+from gcnsim.timeline import PHASE, Direction, OpKind, Phase
+from gcnsim.timeline.span import Span
 from runtime.record.summary import summarise
 from tests.runtime.conftest import MakeOptions
 from tests.runtime.crew import Crew

@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from gcnsim.errors import FileError
-from gcnsim.streams import stream
+from gcnsim.core.errors import FileError
+from gcnsim.core.streams import stream
 from runtime.options import Options
 from runtime.record import read_run
 from runtime.train.checkpoint.files import (

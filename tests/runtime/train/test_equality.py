@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from gcnsim.ids import AnyArray
+from gcnsim.core.ids import AnyArray
 from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import RankRecord, trained

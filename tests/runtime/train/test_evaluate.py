@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.ids import AnyArray, BoolArray, FloatArray
-from gcnsim.streams import stream
+from gcnsim.core.ids import AnyArray, BoolArray, FloatArray
+from gcnsim.core.streams import stream
 from runtime.train.evaluate import Scores
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew

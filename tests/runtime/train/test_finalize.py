@@ -10,7 +10,7 @@ from time import perf_counter_ns
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.trace import read_trace
 from runtime.exchange import Channels
 from runtime.launch import Place, connect

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from runtime.record.folder_lock import lock_folder
 from runtime.survey import read_rule
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell

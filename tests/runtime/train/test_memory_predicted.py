@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from gcnsim.cost import Memory
-from gcnsim.evidence import scenario_of
-from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.simulation import memory_of
-from gcnsim.sources import RangeEnd, open_source, resolve_model
+from gcnsim.evidence.recorded_run import scenario_of
+from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.run import memory_of
+from gcnsim.simulation.source import RangeEnd
 from runtime.record import read_run
 from runtime.train.memory_usage import COMPONENTS
 from tests.runtime.conftest import MakeOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.core.errors import FileError, ScenarioError
 from runtime.data import DatasetCache
 from runtime.options import Options
 from runtime.train.tasks import Entry, EntryError, naming, read_plan, tasks_of

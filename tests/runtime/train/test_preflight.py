@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
-from gcnsim.resources import Resources
+from gcnsim.core.errors import FileError
+from gcnsim.core.resources import Resources
 from runtime.launch import Place
 from runtime.options import Options
 from runtime.train import preflight
@@ -43,7 +43,7 @@ def test_threads_are_what_a_container_leaves(
     monkeypatch: pytest.MonkeyPatch, quota: float | None, workers: int, count: int | None, threads: int, warned: bool
 ) -> None:
     usable = Resources(4 if quota is None else max(1, int(quota)), quota, None)
-    monkeypatch.setattr("gcnsim.processes.usable_resources", lambda: usable)
+    monkeypatch.setattr("gcnsim.core.processes.usable_resources", lambda: usable)
     monkeypatch.setattr(preflight, "usable_resources", lambda: usable)
     options, place = Options(threads=count), Place(0, workers, 0, workers, True)
     assert threads_of(options, place) == threads

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.breakdown import iteration_s
+from gcnsim.records.profiled_run import read_profiled_run
 from gcnsim.timeline import OpKind
-from gcnsim.torch_profiler.profiled_run import read_profiled_run
+from gcnsim.timeline.breakdown import iteration_s
 from tests.runtime.conftest import MakeOptions
 from tests.runtime.crew import Crew
 from tests.runtime.profiler_jobs import ACTIVE, plain_profiled, runtime_profiled

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from runtime.aggregate import Matrix, PlainMatrix
 from runtime.options import Options
 from runtime.record import read_run

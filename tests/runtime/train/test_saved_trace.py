@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate
-from gcnsim.caching import parse_cache
-from gcnsim.evidence import refuse_other_trace, scenario_of
-from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_trace
+from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
+from gcnsim.trace.access import counts
+from gcnsim.workload.caching import parse_cache
 from runtime.options import Options
 from runtime.record import read_run
 from tests.runtime.conftest import Case, MakeOptions, mostly

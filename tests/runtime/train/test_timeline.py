@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.streams import stream
 from gcnsim.graph import Graph
-from gcnsim.streams import stream
-from gcnsim.timeline import PHASE, PS_PER_S, Direction, Intervals, OpKind, Phase, Span
+from gcnsim.timeline import PHASE, PS_PER_S, Direction, Intervals, OpKind, Phase
+from gcnsim.timeline.span import Span
 from runtime.methods import method_type
 from runtime.options import Options
 from runtime.record.summary import summarise

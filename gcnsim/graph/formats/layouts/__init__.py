@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph.formats.layouts.array_folders import ArrayFolder, GnnLabFolder, IgbFolder
 from gcnsim.graph.formats.layouts.dgl import DglFacts, DglFolder
 from gcnsim.graph.formats.layouts.dgl_csv import DglCsvFolder

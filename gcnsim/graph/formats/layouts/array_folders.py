@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.arrays import NpyFiles, class_count, npy_shape, read_npy, read_raw, whole_numbers
 from gcnsim.graph.formats.contents import contents_of
@@ -30,7 +31,6 @@ from gcnsim.graph.formats.layouts.layout import home_of, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, masks_of, node_arrays
 from gcnsim.graph.formats.npz import graph_of_arrays, stored_size, widths_of
 from gcnsim.graph.formats.source import GraphSize, file_text
-from gcnsim.ids import AnyArray
 
 _EDGES, _LABELS = "edge_index.npy", ("node_label_19.npy", "node_label_2K.npy")
 _TRAIN, _VAL = 0.6, 0.2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.source import GraphSize, file_text

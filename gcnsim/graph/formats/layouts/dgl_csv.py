@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray, frozen
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import HeldArrays
 from gcnsim.graph.formats.layouts.layout import Document, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.source import GraphSize, text_size
-from gcnsim.ids import AnyArray, frozen
 
 _GRAPH = "graph_id"
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import NpyFiles, class_count, npy_shape, read_npy, whole_numbers, whole_row
 from gcnsim.graph.formats.contents import PARTS, contents_of
@@ -22,7 +23,6 @@ from gcnsim.graph.formats.layouts.layout import Document, read_numbers, refuse_k
 from gcnsim.graph.formats.node_arrays import Found, check_whole, mask_of, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.source import GraphSize, text_size
-from gcnsim.ids import AnyArray
 
 _SETS = {"train": "train_set", "val": "validation_set", "test": "test_set"}
 _SEEDS = ("seeds", "seed_nodes", "nodes", "node_ids")

@@ -16,12 +16,12 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
+from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.source import GraphSize, file_text, plain_bytes
-from gcnsim.ids import AnyArray
-from gcnsim.io.yaml_files import read_yaml
 
 
 class Layout(Protocol):

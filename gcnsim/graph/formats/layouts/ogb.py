@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_rows, columns_of, home_of, read_column, read_numbers
 from gcnsim.graph.formats.node_arrays import Found, masks_of
 from gcnsim.graph.formats.source import GraphSize, text_size
-from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")
 _TEXTS = ("edge", "num-node-list", "num-edge-list", "node-feat", "node-label")

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import Archive, NpyFiles, class_count, npy_shape, opened, read_npy
 from gcnsim.graph.formats.contents import contents_of
@@ -32,7 +33,6 @@ from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_
 from gcnsim.graph.formats.node_arrays import Found, masks_of, node_arrays
 from gcnsim.graph.formats.npz import read_npz, stored_size, widths_of
 from gcnsim.graph.formats.source import GraphSize, file_text
-from gcnsim.ids import AnyArray
 
 MATRIX, FEATURES, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
 _ROLES = ("tr", "va", "te")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
-from gcnsim.ids import AnyArray
 from tests.gcnsim.graph.formats.layouts.published import FEATURES, LABELS, NODES, SOURCES, SPLIT, TARGETS, matrix, ring
 
 _ROWS: dict[str, AnyArray] = {"indptr": ring().indptr, "indices": ring().indices}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
-from gcnsim.graph import read_arrays, read_npy
+from gcnsim.core.errors import FileError
+from gcnsim.graph.formats.arrays import read_arrays, read_npy
 
 
 def test_only_the_named_arrays_are_read(tmp_path: Path) -> None:

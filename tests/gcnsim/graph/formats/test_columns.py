@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError, GraphError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
 from gcnsim.graph import Graph, graph_notes, graph_warnings, load_graph, two_columns
 
 EDGES = ((5, 7), (7, 2), (2, 5), (9, 1), (1, 0), (0, 3), (3, 4), (4, 6), (6, 8), (8, 9))

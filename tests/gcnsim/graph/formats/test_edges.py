@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError, GraphError
-from gcnsim.graph import Cleaning, graph_warnings, induced, load_graph
+from gcnsim.core.errors import FileError, GcnsimError, GraphError
+from gcnsim.graph import graph_warnings, induced, load_graph
+from gcnsim.graph.csr import Cleaning
 
 
 def _written(path: Path, text: str) -> Path:

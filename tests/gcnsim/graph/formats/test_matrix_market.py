@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import GcnsimError
-from gcnsim.graph import Cleaning, load_graph
+from gcnsim.core.errors import GcnsimError
+from gcnsim.graph import load_graph
+from gcnsim.graph.csr import Cleaning
 
 _HEAD = "%%MatrixMarket matrix coordinate "
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gcnsim.errors import FileError, GcnsimError
-from gcnsim.graph import Cleaning, load_graph
+from gcnsim.core.errors import FileError, GcnsimError
+from gcnsim.core.ids import AnyArray
+from gcnsim.graph import load_graph
+from gcnsim.graph.csr import Cleaning
 from gcnsim.graph.formats.nodes import read_nodes
-from gcnsim.ids import AnyArray
 
 _INDPTR, _INDICES = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.memory import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import NODES, SOURCES, TARGETS, ring

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph import Graph, load_graph
 
 

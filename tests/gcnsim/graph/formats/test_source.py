@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.graph.formats.source import file_start, file_text
 
 

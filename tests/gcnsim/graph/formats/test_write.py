@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
-from gcnsim.graph import Cleaning, build_csr, load_graph
+from gcnsim.core.errors import FileError
+from gcnsim.graph import build_csr, load_graph
+from gcnsim.graph.csr import Cleaning
 from gcnsim.graph.formats.write import write_edges, write_npz
 
 

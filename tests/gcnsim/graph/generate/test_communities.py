@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, from_csr
+from gcnsim.core.errors import GraphError
+from gcnsim.core.streams import stream
+from gcnsim.graph.csr import Cleaning, from_csr
 from gcnsim.graph.generate import BlockModel, block_model, communities, model_parameters
-from gcnsim.streams import stream
 
 SMALL = BlockModel(3000, 45_000, communities=16, bridges=0.4, cross_mean=0.3)
 

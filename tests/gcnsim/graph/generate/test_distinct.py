@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.errors import GraphError
+from gcnsim.core.errors import GraphError
+from gcnsim.core.ids import IntArray
+from gcnsim.core.streams import stream
 from gcnsim.graph import build_csr
 from gcnsim.graph.generate.communities import BLOCK, blocks, distinct_edges, graph_of, keys_of
-from gcnsim.ids import IntArray
-from gcnsim.streams import stream
 
 
 def _draw(nodes: int, seed: int) -> tuple[list[int], object]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.errors import GraphError
+from gcnsim.core.errors import GraphError
 from gcnsim.graph.generate import outline, outlines, surrogate, surrogate_facts, surrogates
 
 FITTED = {

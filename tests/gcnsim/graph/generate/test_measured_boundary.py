@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.partition import part_of, partition_graph
+from gcnsim.graph.parts import part_of
 from studies.measured_boundary import random_boundary
 
 

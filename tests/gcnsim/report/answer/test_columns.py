@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, checked, columns_of, scale_of, share_text
 from tests.gcnsim.results.made import answer_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.answer.rows import COLUMNS, write_csv
 from tests.gcnsim.results.made import answer_of
 

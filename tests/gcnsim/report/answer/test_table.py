@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.report.answer.table import render_short, render_table
 from tests.gcnsim.results.made import answer_of
 

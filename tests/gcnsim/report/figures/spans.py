@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.ids import IntArray
+from gcnsim.core.ids import IntArray
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
 
 MS = 1_000_000_000

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gcnsim.breakdown import Parts
 from gcnsim.report.figures.breakdown import Bar, Segment, breakdown_data, breakdown_figure, parts_data
 from gcnsim.report.palette import DARK, RECOMMENDED
+from gcnsim.timeline.breakdown import Parts
 from tests.gcnsim.results.made import answer_of
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
+from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.report.figures.timeline import facts_of_run, in_one_unit, timeline_of_run
-from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.timeline import Phase
 from gcnsim.timeline.parquet import write_spans
-from tests.gcnsim.comparison.test_compare import recorded
-from tests.gcnsim.validation.conftest import WriteRun, write_run
+from tests.gcnsim.evidence.conftest import WriteRun, write_run
+from tests.gcnsim.evidence.test_compare import recorded
 
 __all__ = ["write_run"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data
 from gcnsim.report.figures.curves import Curve
 from gcnsim.report.page.html import write_html

@@ -11,7 +11,7 @@ import pytest
 
 import gcnsim
 from gcnsim.cli import main
-from gcnsim.errors import FileError
+from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import breakdown_data, breakdown_figure
 from gcnsim.report.images import page_figures
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gcnsim.core.ids import AnyArray
 from gcnsim.graph import Graph, build_csr
-from gcnsim.ids import AnyArray
 
 NODES = 10
 SOURCES = np.arange(NODES)

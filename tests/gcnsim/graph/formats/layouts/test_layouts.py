@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.layouts import DglFolder
 from gcnsim.graph.formats.nodes import MASKS, NodeArrays, named_arrays, read_nodes

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.memory import memory_to_load

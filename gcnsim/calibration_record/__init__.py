@@ -1,1 +1,0 @@
-"""Calibration records as files: what was measured and fitted on one machine, and the settings that it covers."""

@@ -1,0 +1,1 @@
+"""What every package builds on: units, fields, errors, ids, random streams, files, terminal and processes."""

@@ -1,0 +1,34 @@
+"""The machine's clock for waiting: the remaining time of counted work, and the end of a longest wait.
+
+No result depends on it, except for the number of simulated draws of a question with `--max-wait`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gcnsim.core.ids import Seconds
+
+
+def now() -> Seconds:
+    """Seconds since a fixed moment, the same in all processes of this machine."""
+    return os.times().elapsed
+
+
+class TimeLeft:
+    """The remaining time of counted work, from its speed so far.
+
+    done: the count before the start; None: the first reported one.
+    """
+
+    def __init__(self, done: int | None = 0) -> None:
+        self._since, self._before = now(), done
+
+    def text(self, done: int, total: int) -> str:
+        """The text to append for this progress: `, 5 s left`; empty if it is unknown."""
+        if self._before is None:
+            self._since, self._before = now(), done
+        if done in (self._before, total):
+            return ""
+        left = (now() - self._since) / (done - self._before) * (total - done)
+        return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"

@@ -1,0 +1,217 @@
+"""Fit the figures of a GPU, its host and the link between them to micro-benchmarks, with the residuals of each law.
+
+The laws are those that simulate GPU workers (`gcnsim.cost.device`), evaluated at an efficiency of one. The efficiency
+is that time over the measured time without its launch; the fit takes the geometric mean over sizes. A kernel that lasts
+only a few launches says little about its rate: benchmarks issue the next kernel while it runs, and the law adds both
+times. So only kernels of at least LAUNCHES launches count, or the longest one if there is none.
+
+Effects without a law appear among the residuals, as the error of ignoring them: kernels that overlap copies, and copies
+of unpinned memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gcnsim.cost import VALUE, elementwise_seconds, gemm_seconds, map_bytes, rows_seconds, spmm_seconds
+from gcnsim.cost.layers import RELU_BACKWARD_PASSES, RELU_PASSES
+from gcnsim.evidence.fit_hosts import drawing, messages
+from gcnsim.evidence.fitting import Laws, coefficients, curve_of, mean, residual, single
+from gcnsim.hardware import Curve, DeviceProfile, device
+from gcnsim.records.calibration import Fitted, Residual
+from gcnsim.records.measurements import Measurement, Measurements
+from gcnsim.scenario.machine_profiles import CALIBRATED, with_fitted
+
+LAUNCHES: Final = 3.0
+"""Kernels shorter than this number of launches are not fitted."""
+
+LEAST: Final = 0.1
+"""The least share of a kernel's time that counts as work, however long its launch."""
+
+BOUND: Final = 1.5
+"""A product that lasts this many times longer than reading its operands is bound by arithmetic."""
+
+Law: TypeAlias = Callable[[DeviceProfile, Measurement], float]
+
+
+GATHERED: Final = {"spmm": "columns", "spmm_copying": "columns", "spmm_t": "rows"}
+"""The side of the matrix whose rows a sparse product gathers; it writes one row per row of the other side."""
+
+
+def _spmm(chosen: DeviceProfile, measurement: Measurement) -> float:
+    facts, gathered = measurement.params, GATHERED[measurement.kernel]
+    written = facts["rows" if gathered == "columns" else "columns"]
+    return float(spmm_seconds(chosen, facts["entries"], written, int(facts["width"]), facts[gathered]))
+
+
+def _gemm(chosen: DeviceProfile, measurement: Measurement) -> float:
+    facts = measurement.params
+    return _products_in(measurement) * float(gemm_seconds(chosen, facts["rows"], facts["d_in"], facts["d_out"]))
+
+
+def _rows(chosen: DeviceProfile, measurement: Measurement) -> float:
+    return float(rows_seconds(chosen, measurement.params["rows"], int(measurement.params["width"])))
+
+
+def _relu(chosen: DeviceProfile, measurement: Measurement) -> float:
+    passes = RELU_PASSES if measurement.kernel == "relu" else RELU_BACKWARD_PASSES
+    return float(elementwise_seconds(chosen, measurement.params["rows"] * measurement.params["width"], passes))
+
+
+PASSES: Final = ("relu", "relu_backward")
+MAPS: Final = ("gemm", "gemm_backward")
+SUMS: Final = ("spmm", "spmm_t")
+MOVES: Final = ("pack", "scatter")
+LAWS: Final[Mapping[str, Law]] = {
+    **dict.fromkeys(PASSES, _relu),
+    **dict.fromkeys((*MAPS, "gemm_copying"), _gemm),
+    **dict.fromkeys((*SUMS, "spmm_copying"), _spmm),
+    **dict.fromkeys(MOVES, _rows),
+}
+"""Seconds of a measured kernel by the simulator's law on a device."""
+
+
+def fit_gpu(measured: Measurements, name: str) -> Laws:
+    """Return all figures that `measured` determines for the catalogue device `name`.
+
+    Raises ScenarioError if a required kernel is missing.
+    """
+    laws = Laws()
+    (launch, *_) = single(measured, "launch")
+    laws.device["launch_s"] = Fitted(launch.seconds, "a kernel with next to nothing to do")
+    _rates(laws, measured, name)
+    _arithmetic(laws, measured, name)
+    _sums(laws, measured, name)
+    _share(laws, measured, name, "gather_efficiency", MOVES, "packing and adding of rows")
+    chosen = _known(laws, name)
+    for term, kernels in {"elementwise": PASSES, "gemm": MAPS, "spmm": SUMS, "rows": MOVES}.items():
+        points = _long(laws, measured, kernels)
+        laws.residuals.append(_residual(term, chosen, points))
+    drawing(laws, measured)
+    laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
+    messages(laws, measured)
+    _copies(laws, measured)
+    _beside(laws, measured, chosen)
+    return laws
+
+
+def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
+    """The device with the figures fitted so far; `assumed` replaces some of them."""
+    figures = laws.device | {field: Fitted(value, "to solve a law by") for field, value in assumed.items()}
+    chosen = with_fitted(device(name), figures)
+    if not laws.curve:
+        return chosen
+    sizes, shares = zip(*laws.curve, strict=True)
+    return replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
+
+
+def _products_in(measurement: Measurement) -> int:
+    """The number of dense products in a measured linear layer; the backward pass adds the gradients of weights and
+    maybe input.
+    """
+    return 1 + int(measurement.kernel == "gemm_backward" and measurement.params.get("input_grad", 0.0) > 0)
+
+
+def _left(laws: Laws, measurement: Measurement) -> float:
+    """Seconds of a kernel without its launch."""
+    return max(
+        measurement.seconds - _products_in(measurement) * laws.device["launch_s"].value, LEAST * measurement.seconds
+    )
+
+
+def _long(laws: Laws, measured: Measurements, kernels: Sequence[str]) -> list[Measurement]:
+    """The kernels to fit, without products whose rows stay in the cache."""
+    found = [item for kernel in kernels for item in single(measured, kernel) if not item.params.get("hot")]
+    least = LAUNCHES * laws.device["launch_s"].value
+    chosen = [item for item in found if item.seconds >= least * _products_in(item)]
+    return chosen or [max(found, key=lambda item: item.seconds)]
+
+
+def _residual(term: str, chosen: DeviceProfile, points: Sequence[Measurement]) -> Residual:
+    return residual(term, [LAWS[point.kernel](chosen, point) for point in points], [point.seconds for point in points])
+
+
+def _rates(laws: Laws, measured: Measurements, name: str) -> None:
+    """Fit memory bandwidth and elementwise efficiency."""
+    points = _long(laws, measured, PASSES)
+    slow = _known(laws, name, launch_s=0.0, memory_bandwidth=1.0, elementwise_efficiency=1.0)
+    # At one byte per second, seconds equal bytes.
+    rates = [LAWS[point.kernel](slow, point) / _left(laws, point) for point in points]
+    laws.device["memory_bandwidth"] = Fitted(max(rates), "quickest elementwise pass")
+    laws.device["elementwise_efficiency"] = Fitted(mean(rates) / max(rates), "elementwise passes")
+
+
+def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
+    """Fit flop/s and gemm efficiency to products bound by arithmetic; without any, the catalogue's figures stay."""
+    chosen = _known(laws, name)
+    rate = chosen.memory_bandwidth.value * chosen.elementwise_efficiency.value
+    speeds = []
+    for measurement in _long(laws, measured, MAPS):
+        m, k, n = (measurement.params[side] for side in ("rows", "d_in", "d_out"))
+        count, left = _products_in(measurement), _left(laws, measurement)
+        if left >= BOUND * count * float(map_bytes(m, k, n)) / rate:
+            speeds.append(2.0 * count * m * k * n / left)
+    if speeds:
+        laws.device["flops_fp32"] = Fitted(max(speeds), "quickest dense product")
+        laws.device["gemm_efficiency"] = Fitted(mean(speeds) / max(speeds), "dense products bound by arithmetic")
+
+
+def _sums(laws: Laws, measured: Measurements, name: str) -> None:
+    """Fit the SpMM curve: efficiency by the bytes of the gathered rows."""
+    points = _long(laws, measured, SUMS)
+    shares = _share(laws, measured, name, "spmm_efficiency", SUMS, "sparse products, all sizes")
+    sizes = [VALUE * point.params["width"] * point.params[GATHERED[point.kernel]] for point in points]
+    laws.curve = curve_of(sizes, shares)
+
+
+def _share(
+    laws: Laws, measured: Measurements, name: str, figure: str, kernels: Sequence[str], reference: str
+) -> list[float]:
+    """Fit an efficiency as the mean over kernels of the law's time at efficiency one over the measured time."""
+    ideal = _known(laws, name, launch_s=0.0, **{figure: 1.0})
+    shares = [
+        LAWS[measurement.kernel](ideal, measurement) / _left(laws, measurement)
+        for measurement in _long(laws, measured, kernels)
+    ]
+    laws.device[figure] = Fitted(mean(shares), reference)
+    return shares
+
+
+def _copies(laws: Laws, measured: Measurements) -> None:
+    """Fit the link between GPU and host to copies of pinned memory; other copies become residuals.
+
+    A single copy takes latency, then its bytes at the link's rate. The part independent of size is latency on its own
+    stream: it does not delay other copies.
+    """
+    every = [item for kernel in ("copy_to_device", "copy_to_host") for item in single(measured, kernel)]
+    pinned = [item for item in every if item.params.get("pinned")]
+    seconds = np.array([item.seconds for item in pinned])
+    nbytes = np.array([item.params["bytes"] for item in pinned])
+    once, per_byte = coefficients(seconds, np.ones(seconds.shape), nbytes)
+    rate = 1.0 / per_byte
+    quickest = max(rate, float((nbytes / seconds).max()))
+    laws.copies["bandwidth"] = Fitted(quickest, "quickest copy of pinned memory")
+    laws.copies["efficiency"] = Fitted(rate / quickest, "copies of pinned memory, both ways")
+    laws.copies["latency_s"] = Fitted(once, "what a copy takes whatever its size")
+    laws.residuals.append(residual("copies", once + nbytes * per_byte, seconds))
+    others = [item for item in every if not item.params.get("pinned")]
+    if others:
+        predicted = [once + other.params["bytes"] * per_byte for other in others]
+        laws.residuals.append(residual("copies not pinned (no law)", predicted, [other.seconds for other in others]))
+
+
+def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
+    """Compare kernels during copies in both directions with the simulation, which assumes no slowdown."""
+    for kernel in ("spmm", "gemm"):
+        found = measured.of(f"{kernel}_copying")
+        if not found:
+            continue
+        by_itself = [
+            next((item.seconds for item in measured.of(kernel, **beside.params)), LAWS[beside.kernel](chosen, beside))
+            for beside in found
+        ]
+        laws.residuals.append(residual(f"{kernel} beside copies (no law)", by_itself, [item.seconds for item in found]))

@@ -1,0 +1,183 @@
+"""From a published row to the scenario that asks for it: its paper's setting, its layout, its method.
+
+Settings are scenario files (gcnsim/data/reproduction, also in scenarios/), one for each paper, dataset and platform; a
+row says how many workers, on how many servers, and where the method's knobs stand.
+
+Rows to which the figures of a platform were fitted show how well a fit holds, the others how well it carries over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.evidence.published_facts import FactRow
+from gcnsim.evidence.published_systems import CAGNET, WHOLE_PAPERS, System, method_of, system_of
+from gcnsim.evidence.remeasured import is_remeasured
+from gcnsim.evidence.remeasured import scenario_of as remeasured_scenario
+from gcnsim.methods import COMPARED, Method
+from gcnsim.scenario import Scenario, load_scenario
+from gcnsim.workload import dataset
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
+"""The settings: PAPER-DATASET.yaml, with the name of the platform behind it where a paper has two for a dataset."""
+
+SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60", ("bns_gcn", "table11"): "-inputs"}
+"""Tables on the second platform of their paper, or whose one row that may be fitted asks for another reading."""
+
+REMEASURED: Final = "remeasured"
+"""What the names of settings begin with that are of a platform on which others measured."""
+
+ONE_BY_ONE: Final = 128
+"""Tables' workers that are simulated one by one: of more, a few stand for all."""
+
+REPRESENTATIVE_WORKERS: Final = 24
+"""Workers that stand for all others where there are more: servers are alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowScenario:
+    """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'.
+
+    parts: of which the scenario's workers are some, where there are more than `ONE_BY_ONE`.
+    """
+
+    scenario: Scenario
+    system: System
+    boundary: float | None = None
+    parts: int | None = None
+
+    def by(self, method: Method) -> RowScenario:
+        """The same setting under another method."""
+        system = System(method.name, base=self.system.base)
+        return replace(self, scenario=replace(self.scenario, method=method), system=system)
+
+
+def scenario_of_row(
+    row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str], *, calibrated: bool = True
+) -> RowScenario | str:
+    """What to simulate for `row`, or why nothing is. rows: of all facts, which may say more about its setting.
+
+    platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
+    calibrated: whether fitted figures are used at all. Raises FileError for a row that cannot be.
+    """
+    scenario = _scenario_of_row(row, rows, platforms)
+    if calibrated or isinstance(scenario, str):
+        return scenario
+    return replace(
+        scenario, scenario=replace(scenario.scenario, cluster=replace(scenario.scenario.cluster, platform=None))
+    )
+
+
+def _scenario_of_row(row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str]) -> RowScenario | str:
+    """As `scenario_of_row`, with fitted figures."""
+    if is_remeasured(row):
+        return _remeasured(row)
+    system = system_of(row)
+    if isinstance(system, str):
+        return system
+
+    what = row.fields["config"] if "config" in row.fields else row.fields.get("dataset")
+    base = setting(f"{row.paper}-{what}{system.setting}{SUFFIX.get((row.paper, row.table), '')}")
+    if base is None:
+        own = [name.removeprefix(f"{row.paper}-") for name in settings() if name.startswith(f"{row.paper}-")]
+        known = f"there are {', '.join(own)}" if own else f"papers: {', '.join(dict.fromkeys(map(_paper, settings())))}"
+        raise FileError(f"{row.place}: no setting of {row.paper!r} for {what!r}; {known}")
+    workers, per_server = layout(row, base)
+    parts = workers if workers > ONE_BY_ONE else None
+    workers = REPRESENTATIVE_WORKERS if parts else workers
+    name = base.cluster.platform
+    try:
+        cluster = replace(
+            base.cluster, gpus=workers, gpus_per_server=per_server, platform=platforms.get(name or "", name)
+        )
+        scenario = replace(base, cluster=cluster, method=method_of(row, system))
+        if system.at_random:
+            return RowScenario(scenario, system, dataset(base.workload.dataset or "").nodes * (1.0 - 1.0 / workers))
+        if row.fields.get("partitioner", "metis") == "metis":
+            return RowScenario(scenario, system, parts=parts)
+    except ScenarioError as error:
+        raise FileError(f"{row.place}: {error}") from None
+    return RowScenario(scenario, system, boundary_of(row, rows) / workers)
+
+
+def _remeasured(row: FactRow) -> RowScenario | str:
+    """What to simulate for a row that names its own platform."""
+    base = setting(f"{REMEASURED}-{row.fields['platform']}")
+    if base is None:
+        return f"no setting of the platform {row.fields['platform']!r}"
+    found = remeasured_scenario(row, base)
+    return found if isinstance(found, str) else RowScenario(*found)
+
+
+@cache
+def setting(name: str) -> Scenario | None:
+    """The scenario file of a setting; None when there is none."""
+    path = FOLDER / f"{name}.yaml"
+    return load_scenario(path) if path.is_file() else None
+
+
+def settings() -> tuple[str, ...]:
+    """Names of all settings, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+def _paper(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def layout(row: FactRow, base: Scenario) -> tuple[int, int]:
+    """Workers, and workers per server. Raises FileError where a row says neither."""
+    if "config" in row.fields or row.paper in WHOLE_PAPERS:
+        return base.cluster.gpus, base.cluster.gpus_per_server
+    printed = row.fields.get("nodes_x_gpus")
+    if printed is not None:
+        match = re.fullmatch(r"(\d+)x(\d+)", str(printed))
+        if match is None:
+            raise FileError(f"{row.place}: nodes_x_gpus is {printed!r}; allowed: servers x GPUs, as 2x3")
+        workers = int(match[1]) * int(match[2])
+        if row.fields.get("partitions", workers) != workers:
+            raise FileError(
+                f"{row.place}: nodes_x_gpus is {printed!r}, which is not {row.fields['partitions']} partitions"
+            )
+        return workers, int(match[2])
+    workers = row.fields.get("partitions", row.fields.get("gpus"))
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise FileError(f"{row.place}: has no number of workers; allowed: partitions or gpus, a whole number")
+    return workers, workers if base.cluster.servers == 1 else base.cluster.gpus_per_server
+
+
+def boundary_of(row: FactRow, rows: Sequence[FactRow]) -> float:
+    """Boundary nodes of all partitions together: of the row, or of an input row of its table with the same parts."""
+    names = ("dataset", "partitions", "partitioner")
+    for other in (row, *rows):
+        same = (other.paper, other.table) == (row.paper, row.table)
+        if same and all(other.fields.get(name) == row.fields.get(name) for name in names):
+            total = other.fields.get("boundary_total_k")
+            if isinstance(total, int | float):
+                return 1000.0 * total
+    raise FileError(f"{row.place}: no row says how many boundary nodes these partitions have")
+
+
+MOST_WORKERS: Final = 24
+"""Larger settings are judged, not fitted: what they compute is not explained by any efficiency (docs/reproduce.md)."""
+
+
+def is_fitted(row: FactRow, one: RowScenario) -> bool:
+    """Whether a figure follows from this row, of its platform or of its device.
+
+    Sampled edges, attention and other systems that a paper compares with are judged by figures fitted to the rest, and
+    so is the sampling of an iteration, of which no figure is.
+    """
+    method, model = one.scenario.method, one.scenario.workload.model
+    if one.scenario.cluster.gpus > MOST_WORKERS:
+        return False
+    known = row.fields.get("method") == CAGNET or (
+        method.name in COMPARED and not method.sampling().drops_edges and model != "gat"
+    )
+    return row.use == "calibrate" and known and row.metrics != ("overhead_pct",)

@@ -1,1 +1,0 @@
-"""The two file formats: binary containers with a checksum per section, and YAML read strictly."""

@@ -1,0 +1,229 @@
+"""Build the recommendation: search, choice, Pareto front, confirmation, deciding figures, and the effect of other
+rules.
+
+Accuracy is never traded silently: the answer shows what a stricter and a looser rule would choose on the same machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+from gcnsim.core.clock import TimeLeft
+from gcnsim.core.errors import ScenarioError
+from gcnsim.graph import Graph, graph_notes
+from gcnsim.hardware import PriceBook
+from gcnsim.planning.candidate import canonical, central
+from gcnsim.planning.capacity_choice import Decision, Place, confirm, decide, front
+from gcnsim.planning.capacity_effects import decides_text, knob_effects, unmet_goal
+from gcnsim.planning.capacity_goal import Goal, Iterations
+from gcnsim.planning.capacity_report import (
+    compared_text,
+    confirmation_text,
+    goal_report,
+    point_of,
+    runner_up,
+    search_report,
+    summary_sentence,
+)
+from gcnsim.planning.capacity_search import Option, Search, Setting, search, simulate
+from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
+from gcnsim.planning.certainty import label_of, sensitivity
+from gcnsim.planning.provenance import provenance
+from gcnsim.planning.recommend import Rule, mildest, rate_of
+from gcnsim.planning.rows import prices_report
+from gcnsim.planning.settings import shortlist
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.time_to_accuracy import Subject, Target
+from gcnsim.results import Advice, OtherRule, SearchReport
+from gcnsim.scenario import Scenario, setting_text, to_mapping
+from gcnsim.simulation import Result
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A capacity question.
+
+    rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
+    settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
+    whose iterations to the accuracy are known.
+    """
+
+    goal: Goal
+    machines: Machines = field(default_factory=Machines)
+    rule: Rule = field(default_factory=Rule)
+    prices: PriceBook = field(default_factory=PriceBook)
+    target: Target | None = None
+    limit: int = LIMIT
+    strict: bool = False
+
+
+class Recommended(NamedTuple):
+    """The result of a search. chosen: the study of the choice."""
+
+    advice: Advice
+    chosen: Result
+
+
+def recommend(
+    base: Scenario,
+    question: Question,
+    processes: int = 1,
+    graph: Graph | None = None,
+    progress: Say = lambda _: None,
+    notice: Say = lambda _: None,
+) -> Recommended:
+    """Answer the question over its machines and settings. notice: a callback for warnings about the graph.
+
+    Raises ScenarioError if there is nothing to choose from.
+    """
+    progress("reading the workload")
+    studies = StudyCache(base, processes, graph)
+    if studies.accesses.graph is not None:
+        for line in graph_notes(studies.accesses.graph):
+            notice(line)
+    goal, book, rule = question.goal, question.prices, question.rule
+    training = _training(studies, base, question.target)
+    clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    progress(f"settings on {len(clusters):,} machines")
+    on_record = training is not None and not question.strict
+    some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
+    if not some.settings:
+        raise ScenarioError(
+            f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "
+            "--max-staleness), or give recorded runs (--runs)"
+        )
+    progress(f"bounds of {len(some.settings):,} settings")
+    left = TimeLeft(None)
+
+    def simulated(done: int, most: int) -> None:
+        total = done + most
+        progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
+
+    sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
+    searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
+    _refuse_nothing(searched)
+    progress("the chance of meeting the target")
+    decision = decide(studies, searched.options, goal, some.shown)
+    report = search_report(searched, space_text(clusters), some.slower)
+    advice = _advice(studies, base, question, searched, report, decision, progress)
+    return Recommended(advice, decision.ranked[0].candidate.result)
+
+
+def _advice(
+    studies: StudyCache,
+    base: Scenario,
+    question: Question,
+    searched: Search,
+    report: SearchReport,
+    decision: Decision,
+    progress: Say,
+) -> Advice:
+    progress("the best three by the reference engine")
+    confirmed = confirm(studies, decision.ranked)
+    goal, book, (ranked, met) = question.goal, question.prices, decision
+    chosen = ranked[0]
+    places = front(ranked) if met else [Place(chosen, True, 0.0)]
+    progress("what each knob and each assumption does")
+    knobs = knob_effects(studies, chosen, searched)
+    assumptions = tuple(sensitivity(studies, chosen.candidate))
+    point = point_of(studies, chosen, goal, book)
+    others = other_rules(studies, chosen, question.rule, goal)
+    label = label_of(chosen.scenario)
+    return Advice(
+        scenario=to_mapping(replace(base, cluster=chosen.scenario.cluster, method=chosen.scenario.method)),
+        provenance=provenance(studies, chosen.scenario, [studies.estimate(chosen.scenario)], {"goal": goal.text}),
+        goal=goal_report(goal),
+        compared=compared_text(chosen),
+        verdict=summary_sentence(point, goal, report, met=met),
+        choice=point,
+        runner_up=runner_up(studies, ranked, goal, book) if met else None,
+        front=tuple(point_of(studies, place.option, goal, book, place) for place in places),
+        limited_by=point.row.limited_by,
+        search=report,
+        confirmed=confirmed,
+        confirmation=confirmation_text(confirmed),
+        knobs=knobs,
+        assumptions=assumptions,
+        decides=decides_text(chosen, knobs, assumptions),
+        rule=question.rule.report("--method"),
+        other_rules=others,
+        calibrated=label == "CALIBRATED",
+        label=label,
+        missed=None if met else unmet_goal(studies, chosen, goal, book, question.rule, others, assumptions),
+        prices=prices_report(book),
+    )
+
+
+def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Iterations | None:
+    """Return iterations until the target accuracy by setting, or None without a target."""
+    if target is None:
+        return None
+    subject = Subject.of(studies.accesses, base, target)
+    return lambda scenario: target.reached(scenario, subject)[0]
+
+
+def _refuse_nothing(searched: Search) -> None:
+    """Raise ScenarioError if no setting could be simulated."""
+    if searched.options:
+        return
+    if searched.unpriced and not searched.too_large:
+        raise ScenarioError(
+            "--minimise: of no setting both price and iterations are known; give --price, or --runs or "
+            "--target-iterations of these methods"
+        )
+    if searched.too_large:
+        raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")
+    raise ScenarioError(f"--method: none of {searched.settings} settings is allowed on these machines")
+
+
+RATES: Final = (1.0, 0.5, 0.1)
+TAUS: Final = (0, 1, 2)
+
+
+def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
+    """Return the choice under each stricter rule (that the current choice breaks) and each looser one, on the same
+    machine.
+    """
+    if chosen.work.training is not None:
+        # The iterations that another method needs are not known here.
+        rule = replace(rule, methods=(chosen.scenario.method.name,))
+    reports = [_other_rule(studies, chosen, option, other, goal) for option, other in _rules(chosen.scenario, rule)]
+    return tuple(report for report in reports if report is not None)
+
+
+def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
+    """Return the rules, each with the option that states it."""
+    rate, tau = rate_of(scenario.method), scenario.method.tau
+    for least in RATES:
+        if rate < least or least < rule.min_sampling_rate:
+            yield f"--min-sampling-rate {least:g}", replace(rule, min_sampling_rate=least)
+    for most in TAUS:
+        if most < tau or most > rule.max_staleness:
+            yield f"--max-staleness {most}", replace(rule, max_staleness=most)
+
+
+def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
+    """Return the choice under another rule on the same machine, compared with the current one; None if it is the same
+    or empty.
+    """
+    try:
+        settings = [setting for setting in shortlist(studies, chosen.scenario, rule) if studies.fits(setting)]
+    except ScenarioError:
+        settings = []
+    if not settings:
+        return None
+    work, rate = chosen.work, chosen.setting.rate
+    options = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
+    best = mildest(options, (), lambda one: one.scenario, lambda one: one.seconds)
+    if canonical(best.scenario) == canonical(chosen.scenario):
+        return None
+    now = 1.0 - best.seconds / chosen.seconds
+    name, chance = setting_text(best.scenario.method), best.chance(goal)
+    low, high = central(1.0 - best.candidate.over(chosen.candidate))
+    ends = (min(low, now), max(high, now))
+    return OtherRule(option, name, best.seconds, best.cost, now, *ends, best.meets(goal), chance)

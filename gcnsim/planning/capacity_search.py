@@ -1,0 +1,334 @@
+"""Reduce hundreds of settings to those worth simulating without losing the best: bounds first, then the fast engine.
+
+The lower bound of a setting is its analytic bound at the stated values (`gcnsim.schedule.bounds`); no simulated time is
+below it. A setting whose bound misses a limit is not simulated, unless the requested chance allows the stated values to
+miss it.
+
+The others are simulated a few at a time, alternately by the lowest cost and by the lowest time of their bounds. An
+option that meets the goal excludes every setting whose lower bound is slower and dearer than the option is near the
+worst end of its interval. If GPUs are minimised, the option must use no more GPUs. So the best setting and all settings
+close to it are simulated.
+
+An option also excludes a setting that it beats at the stated values and in nearly every joint draw. The setting is then
+at its bound, scaled in every draw like its estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.hardware import PriceBook, Rent
+from gcnsim.planning.candidate import Candidate, canonical, central
+from gcnsim.planning.capacity_goal import COST, GPUS, Goal, Iterations, Work
+from gcnsim.planning.recommend import NEAR
+from gcnsim.planning.rows import rent_of
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.scenario import ClusterSpec, Scenario
+
+AT_A_TIME: Final = 8
+"""The number of settings simulated before the next comparison; it does not depend on the cores."""
+
+LIKELY: Final = 0.7
+"""A chance of at least this is out of reach if the stated values miss a limit, because they lie near the middle of the
+draws.
+"""
+
+FAR: Final = 3.0
+"""A setting whose bound exceeds a limit by this factor meets it in practically no draw."""
+
+BEATEN_BY: Final = (1 + NEAR) ** 2
+"""An option excludes another setting if it is faster by this factor; either machine may choose another setting within
+NEAR.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A considered scenario. least_s: lower bound on seconds per iteration. rate: price per hour, or number of GPUs if
+    some prices are unknown; for comparison only.
+    """
+
+    scenario: Scenario
+    work: Work
+    least_s: Seconds
+    rate: float
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """Return the lower bounds of the compared time and cost, the latter in units of `rate`."""
+        seconds = self.least_s * self.work.compared
+        return seconds, seconds * self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A simulated setting."""
+
+    setting: Setting
+    candidate: Candidate
+
+    @property
+    def work(self) -> Work:
+        """The amount of work and the price per hour."""
+        return self.setting.work
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as requested."""
+        return self.setting.scenario
+
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs of the machine."""
+        return self.scenario.cluster.gpus
+
+    @property
+    def seconds(self) -> Seconds:
+        """The time that is compared."""
+        return self.candidate.iteration_s * self.work.compared
+
+    @property
+    def price(self) -> float:
+        """The compared cost, in units of the setting's rate."""
+        return self.seconds * self.setting.rate
+
+    @property
+    def cost(self) -> float | None:
+        """The compared cost in the currency of costs, or None if no price is known."""
+        return None if self.work.per_hour is None else self.seconds * self.work.per_hour / 3600.0
+
+    @property
+    def seconds_by_draw(self) -> FloatArray:
+        """Return the compared time under every joint draw of the assumptions, float64[draws]."""
+        return self.candidate.times * self.work.compared
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits in GPU memory, as far as is known."""
+        return self.candidate.result.fits is not False
+
+    def meets(self, goal: Goal) -> bool:
+        """Return whether it fits in GPU memory and meets every limit with the requested chance."""
+        return self.fits and self.chance(goal) >= goal.confidence
+
+    def chance(self, goal: Goal) -> float:
+        """The chance that it is within every limit: the share of the joint draws in which it is."""
+        return goal.chance(self.candidate.closest, self.work)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The result of a search.
+
+    options: the simulated settings. The other counts name the first reason that applies: not allowed by method or
+    workload, too large for GPU memory, a limit missed at the bound, beaten by a simulated option. considered: settings
+    that fit in memory. settings: all settings. same: settings with the same schedule as another one. grid: the number
+    of distinct settings they were sampled from, None for all.
+    """
+
+    options: tuple[Option, ...]
+    considered: tuple[Setting, ...]
+    settings: int
+    same: int
+    refused: int
+    too_large: int
+    unpriced: int
+    missed: int
+    beaten: int
+    grid: int | None = None
+
+
+Pick = Callable[[Sequence[Scenario], Callable[[Sequence[Scenario]], list[Setting]]], list[Setting]]
+"""A function that samples settings; it receives a function that computes their bounds."""
+
+
+def search(
+    studies: StudyCache,
+    every: Sequence[Scenario],
+    goal: Goal,
+    book: PriceBook,
+    training: Iterations | None = None,
+    on_batch: Callable[[int, int], object] = lambda done, left: None,
+    pick: Pick | None = None,
+    limit: float = inf,
+) -> Search:
+    """Simulate those of `every` that may be the best, and count the reasons for which others are not simulated.
+
+    training: iterations of a training, if its time or cost matters. on_batch: a callback with the numbers of simulated
+    and remaining settings. pick: samples the settings if more than `limit` differ.
+    """
+    distinct = {canonical(setting): setting for setting in reversed(every)}
+    unique = [setting for setting in every if distinct[canonical(setting)] == setting]
+    rents = {one.cluster: rent_of(one.cluster, book) for one in unique}
+    # If cost decides, a setting without a price is excluded and must not change how the others are compared.
+    by_gpu = not needs_price(goal) and any(one is None for one in rents.values())
+
+    def bounded(some: Sequence[Scenario]) -> list[Setting]:
+        return _with_bounds(studies, some, rents, training, by_gpu=by_gpu)
+
+    some = pick if len(unique) > limit else None
+    known = bounded(unique) if some is None else some(unique, bounded)
+    refused = len(unique) - len(known) if some is None else 0
+    priced = [setting for setting in known if setting.work.per_hour is not None] if needs_price(goal) else known
+    counted = [setting for setting in priced if training is None or setting.work.training is not None]
+    held = [one for one in counted if studies.fits(one.scenario)]
+    possible = [setting for setting in held if _may_meet(studies, setting, goal)]
+    options = _simulated(studies, possible, goal, on_batch)
+    if not any(option.meets(goal) for option in options):
+        options += _closest(studies, [setting for setting in held if setting not in possible], goal, options)
+    within = sum(option.setting in possible for option in options)
+    return Search(
+        tuple(options),
+        tuple(held),
+        settings=len(every) if some is None else len(known),
+        same=len(every) - len(unique) if some is None else 0,
+        grid=None if some is None else len(unique),
+        refused=refused,
+        too_large=len(counted) - len(held),
+        unpriced=len(known) - len(counted),
+        missed=len(held) - len(possible) - (len(options) - within),
+        beaten=len(possible) - within,
+    )
+
+
+def _may_meet(studies: StudyCache, setting: Setting, goal: Goal) -> bool:
+    """Return whether the bound of a setting allows every limit to be met with the requested chance."""
+    excess = goal.excess(setting.least_s, setting.work)
+    if excess <= 1.0:
+        return True
+    if goal.confidence >= LIKELY or excess > FAR:
+        return False
+    left_open = studies.factors(setting.scenario)
+    return goal.chance(left_open.scaled(setting.least_s, left_open.joint), setting.work) >= goal.confidence
+
+
+def needs_price(goal: Goal) -> bool:
+    """Return whether a setting without a known price cannot be judged."""
+    return goal.minimise == COST or goal.per_hour is not None or goal.most_cost is not None
+
+
+def _with_bounds(
+    studies: StudyCache,
+    wanted: Sequence[Scenario],
+    rents: Mapping[ClusterSpec, Rent | None],
+    training: Iterations | None,
+    *,
+    by_gpu: bool,
+) -> list[Setting]:
+    """Return the settings that method and workload allow, each with its lower bound on the iteration time.
+
+    by_gpu: whether machines are compared by number of GPUs, because some prices are unknown.
+    """
+    settings = []
+    for scenario, least in zip(wanted, studies.least_times(wanted), strict=True):
+        if least is not None:
+            rent = rents[scenario.cluster]
+            per_hour = None if rent is None else rent.per_hour
+            work = Work(least[1], None if training is None else training(scenario), per_hour)
+            rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
+            settings.append(Setting(scenario, work, least[0], rate))
+    return settings
+
+
+def _simulated(
+    studies: StudyCache, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
+) -> list[Option]:
+    by_time = sorted(possible, key=lambda setting: setting.least)
+    by_cost = sorted(possible, key=lambda setting: setting.least[::-1])
+    left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
+    options: list[Option] = []
+    good: list[Option] = []
+    while left:
+        first, left = left[:AT_A_TIME], left[AT_A_TIME:]
+        if good:
+            studies.prepare_factors([setting.scenario for setting in first])
+            first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option in good)]
+        options += simulate(studies, first)
+        good = [option for option in options if option.meets(goal)]
+        left = [setting for setting in left if not any(_beats(one, setting, goal) for one in good)]
+        on_batch(len(options), len(left))
+    return options
+
+
+def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
+    """Simulate the settings in parallel."""
+    studies.prepare([setting.scenario for setting in settings])
+    return [Option(setting, studies.candidate(setting.scenario)) for setting in settings]
+
+
+def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
+    """Return whether an option surely dominates: near its worst end it is no slower and no dearer than the setting's
+    bound.
+    """
+    worst = max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
+    seconds, cost = setting.least
+    return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
+
+
+def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal: Goal) -> bool:
+    """Return whether an option is better in nearly every paired joint draw, and by more than NEAR at the stated values.
+
+    The setting is at its lower bound, scaled in every draw like its estimate.
+    """
+    seconds, cost = setting.least
+    now = option.seconds * BEATEN_BY
+    if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
+        return False
+    left_open = studies.factors(setting.scenario)
+    least = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
+    return (
+        float(dominated(option.seconds_by_draw / least, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
+    )
+
+
+def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
+    """Return whether an option has no more GPUs than a setting, if the number of GPUs matters."""
+    return goal.minimise != GPUS or option.gpus <= setting.scenario.cluster.gpus
+
+
+def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
+    """Return, of the settings whose bounds miss a limit, those that may come closest to it."""
+    left = sorted(missed, key=lambda setting: goal.excess(setting.least_s, setting.work))
+    closest: list[Option] = []
+    best = min((excess_of(option, goal) for option in options), default=inf)
+    while left and (not closest or goal.excess(left[0].least_s, left[0].work) < best):
+        closest += simulate(studies, left[:AT_A_TIME])
+        best = min(best, *(excess_of(one, goal) for one in closest))
+        left = left[AT_A_TIME:]
+    return closest
+
+
+def excess_of(option: Option, goal: Goal) -> float:
+    """Return the largest ratio of an amount to its limit; infinite if it does not fit in GPU memory."""
+    return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
+
+
+SURE: Final = 0.95
+"""An option is dominated if another one beats it in this share of the joint draws; below it, they are
+indistinguishable.
+"""
+
+
+def cost_ratio(price: float, other: float) -> float:
+    """Return `price` over `other`. Either may be 0 (a machine you own); two prices of 0 have the ratio 1."""
+    if other == 0.0:
+        return 1.0 if price == 0.0 else inf
+    return price / other
+
+
+def dominated(times: FloatArray, rates: float) -> FloatArray:
+    """Return, per draw, whether an option with `times` the time and `rates` the price of another dominates it,
+    bool[draws].
+
+    It dominates if it is no slower and no dearer, and not equal in both.
+    """
+    cost = times * rates
+    no_worse = (times <= 1.0) & (cost <= 1.0)
+    return np.asarray(no_worse & ((times < 1.0) | (cost < 1.0)))

@@ -1,0 +1,291 @@
+"""Run folders as the simulator reads them: the training, the machine, and the iteration times.
+
+The training runtime writes them (docs/files.md). This module does not need it, so a laptop can evaluate a folder that
+was recorded on a cluster. Notes, one line each, state what to know before using results from recorded runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.core.errors import FileError, plural
+from gcnsim.core.ids import FloatArray, Rank
+from gcnsim.core.json_files import canonical
+from gcnsim.records.calibration import model_name, settings
+from gcnsim.records.run_files import (
+    CLUSTER,
+    ITERATIONS,
+    RUN,
+    Cluster,
+    Shares,
+    read_cluster,
+    read_facts,
+    read_iterations,
+    read_rows,
+)
+from gcnsim.timeline import Timeline
+from gcnsim.timeline.breakdown import phases_of_means
+from gcnsim.timeline.parquet import read_spans
+from gcnsim.workload import MEAN, POOL
+
+TIMELINE, TRACE = "timeline.parquet", "access.trace"
+
+COMPUTE: Final = "compute"
+"""The stream of a worker's kernels in recorded spans."""
+
+FEWEST_TIMES: Final = 5
+"""The least number of iterations for a meaningful spread."""
+
+SETTLED: Final = 5
+"""Iterations at the start that are never measured: memory is first touched, pipelines fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
+
+    cluster: the real one, if it is known to have several servers. sha256: of the contents that identify the run's
+    results, its run.json and its iterations, independent of file layout. inner, boundary: nodes of each worker.
+    threads: CPU threads per worker.
+    """
+
+    path: Path
+    workers: int
+    options: Mapping[str, Any]
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
+    partition: Mapping[str, str]
+    inner: tuple[int, ...]
+    boundary: tuple[int, ...]
+    versions: Mapping[str, str]
+    hardware: Mapping[str, Any]
+    emulation: Mapping[str, Any] | None
+    iterations: FloatArray
+    slowest: Rank
+    shares: Shares
+    sha256: str
+    threads: int = 1
+    cluster: Cluster | None = None
+
+    @property
+    def place(self) -> Mapping[str, Any] | None:
+        """The cluster, emulated or real: `hosts`, `workers_per_host`, `bandwidth`, `latency_s` and more.
+
+        None: all workers on one machine.
+        """
+        if self.accelerator is not None:
+            assert self.emulation is not None
+            return {**self.emulation, "bandwidth": self.accelerator["bandwidth"]}
+        return self.emulation if self.emulation is not None or self.cluster is None else self.cluster.facts()
+
+    @property
+    def accelerator(self) -> Mapping[str, Any] | None:
+        """The emulated device; None if the workers computed. All times refer to that device, not to the waits."""
+        return None if self.emulation is None else self.emulation.get("accelerator")
+
+    @property
+    def iteration_s(self) -> float:
+        """Mean seconds of a measured iteration."""
+        return float(self.iterations.mean())
+
+    @property
+    def spread_s(self) -> float:
+        """Standard deviation of the measured iterations in seconds; 0 for a single one."""
+        return float(self.iterations.std(ddof=1)) if self.iterations.size > 1 else 0.0
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds per iteration of the slowest worker by `gcnsim.timeline.breakdown.PHASES`; they add up to
+        `iteration_s`."""
+        return phases_of_means(self.shares, self.iteration_s, samples_itself=self.samples_itself)
+
+    @property
+    def samples_itself(self) -> bool:
+        """Whether the training thread also samples, as with sampled boundary nodes; it then never waits for a sampler.
+
+        Emulated workers record the reason of each wait.
+        """
+        return self.accelerator is not None or "rate" in self.options["knobs"]
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The settings whose ranges a calibration stores, by `gcnsim.records.calibration`."""
+        place = self.place or {"hosts": 1, "workers_per_host": self.workers}
+        pools = self.options.get("sage_aggregator", MEAN) == POOL
+        names = {
+            "method": self.options["method"],
+            "model": model_name(self.options["model"], pools=pools),
+            "graph": self.graph["hash"],
+        }
+        return settings(names, place, self.widths, self.options["knobs"])
+
+    @property
+    def trace(self) -> Path:
+        """The access trace in its folder; without one, the path where it was saved."""
+        option = self.options.get("save_trace")
+        inside = self.path / TRACE
+        return inside if inside.is_file() or not option else Path(str(option))
+
+    def timeline(self) -> Timeline:
+        """All workers' spans. Raises FileError."""
+        return read_spans(self.path / TIMELINE)
+
+
+def read_recorded_run(path: str | Path) -> RecordedRun:
+    """The run in the folder `path`.
+
+    Raises FileError, naming the file and what is wrong: no run, an interrupted one, one without a record of its spans.
+    """
+    folder = Path(path)
+    raw = read_facts(folder)
+    if not raw["finished"]:
+        raise FileError(f"{folder / RUN}: the run was interrupted after {raw['iterations']} iterations; train it again")
+    if raw["summary"] is None:
+        raise FileError(f"{folder / RUN}: has no summary: the run was not recorded (--no-record)")
+    summary, seconds = raw["summary"], read_iterations(folder, raw)
+    slowest = int(summary["slowest"])
+    worker = summary["workers"][slowest]
+    cluster = read_cluster(folder / CLUSTER) if (folder / CLUSTER).is_file() else None
+    if cluster is not None and cluster.workers != raw["workers"]:
+        raise FileError(f"{folder / CLUSTER}: of {cluster.workers} workers, the run had {raw['workers']}")
+    return RecordedRun(
+        path=folder,
+        workers=int(raw["workers"]),
+        options=raw["options"],
+        widths=_whole(raw["widths"]),
+        graph=raw["graph"],
+        partition=raw["partition"],
+        inner=_whole(raw["inner"]),
+        boundary=_whole(raw["boundary"]),
+        versions=raw["versions"],
+        hardware=raw["hardware"],
+        emulation=raw.get("emulation"),
+        iterations=seconds[min(int(summary["warmup"]), seconds.size - 1) :],
+        slowest=slowest,
+        shares=Shares(**worker),
+        sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
+        threads=_threads(raw, cluster),
+        cluster=cluster,
+    )
+
+
+def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
+    """The recorded number of threads; for an older run the requested one, otherwise runtime.train's default.
+
+    That is a worker's share of the cores of its machine, if all workers are on one, or on the servers of `cluster`.
+    """
+    threads = raw.get("threads") or raw["options"].get("threads")
+    beside = raw["workers"] if cluster is None else cluster.workers_per_host
+    return int(threads) if isinstance(threads, int) else max(1, raw["hardware"]["cores"] // beside)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """The accuracy of a run over time.
+
+    points: (iterations done, share of correct validation nodes) at each evaluation. options: all training options;
+    widths: of the rows before the first and after each layer.
+    """
+
+    path: Path
+    options: Mapping[str, Any]
+    workers: int
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def best(self) -> float:
+        """The highest accuracy reached."""
+        return max(share for _, share in self.points)
+
+    def first(self, accuracy: float) -> int | None:
+        """Iterations done when `accuracy` was first seen; None if it never was."""
+        return next((done for done, share in self.points if share >= accuracy), None)
+
+
+def read_learning_curve(path: str | Path) -> LearningCurve:
+    """The curve of the run in the folder `path`, finished or not. Raises FileError, naming the file."""
+    folder = Path(path)
+    raw = read_facts(folder)
+    points = []
+    for row in read_rows(folder):
+        try:
+            if row["val_accuracy"]:
+                points.append((int(row["iteration"]) + 1, _share(row["val_accuracy"])))
+        except (KeyError, TypeError, ValueError):
+            raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
+    if not points:
+        raise FileError(f"{folder / ITERATIONS}: accuracy was never evaluated; train with --eval-every above 0")
+    return LearningCurve(folder, raw["options"], raw["workers"], tuple(raw["widths"]), raw["graph"], tuple(points))
+
+
+def _whole(counts: Sequence[float]) -> tuple[int, ...]:
+    """`counts` from JSON, where 3.0 is a whole number."""
+    return tuple(int(count) for count in counts)
+
+
+def _share(text: str) -> float:
+    """The share in `text`. Raises ValueError."""
+    share = float(text)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError
+    return share
+
+
+TIMED_BY: Final = ("gcnsim", "torch")
+"""Programs whose versions change how long an iteration takes."""
+
+
+def version_notes(run: RecordedRun, versions: Mapping[str, str], done: str) -> Iterator[str]:
+    """Versions that differ from those used when something was `calibrated` or `measured`."""
+    for name in TIMED_BY:
+        if run.versions.get(name) != versions.get(name):
+            yield f"{run.path}: {name} {run.versions.get(name)}, {done} with {versions.get(name)}"
+
+
+def link_notes(run: RecordedRun) -> Iterator[str]:
+    """A note on emulated links: a limiter in the exchange slows single workers, so flows share no link."""
+    if run.emulation is not None and run.emulation["limiter"] == "exchange":
+        yield f"{run.path}: its links were paced in the exchange (limiter exchange), which the simulator does not model"
+
+
+def session_notes(run: RecordedRun) -> Iterator[str]:
+    """A note on emulated workers in separate system sessions, as in older versions."""
+    made = run.emulation
+    if made is not None and run.workers > made["cores"] and not made.get("one_session"):
+        yield (
+            f"{run.path}: each of its {run.workers} workers on {made['cores']} cores was in a session of its own, "
+            "among which Linux shares cores first: it waited longer at a time than the simulator has it"
+        )
+
+
+def quota_notes(run: RecordedRun) -> Iterator[str]:
+    """A note on a container whose CPU quota was below the workers' threads, so that they were stopped at times."""
+    quota = run.hardware.get("quota")
+    beside = run.workers if run.cluster is None else run.cluster.workers_per_host
+    if quota is not None and beside * run.threads > quota:
+        yield (
+            f"{run.path}: {beside} workers of {plural(run.threads, 'thread')} had the time of {quota:g} CPUs (a "
+            "container's quota), so they were stopped for a part of it: its times are not those of whole cores"
+        )
+
+
+def trace_notes(run: RecordedRun) -> Iterator[str]:
+    """A note on a trace outside the run's folder."""
+    if run.trace != run.path / TRACE:
+        yield f"{run.path}: has no {TRACE} beside it; read from where it was saved, {run.trace}"
+
+
+def first_repeat(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, RecordedRun] | None:
+    """The first run that is listed twice, and its repeat; None if all differ."""
+    seen: dict[str, RecordedRun] = {}
+    for run in runs:
+        if run.sha256 in seen:
+            return seen[run.sha256], run
+        seen[run.sha256] = run
+    return None

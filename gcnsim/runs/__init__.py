@@ -1,1 +1,0 @@
-"""Run folders: the files of a training run, and a summary of its iterations."""

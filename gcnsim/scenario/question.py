@@ -1,0 +1,251 @@
+"""The shared fields of all questions: workload, machine, method, target, and how to answer.
+
+Fields outside the scenario are parsed here; messages start with the given path. `keywords` makes a function's keywords
+from the fields of a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+
+from gcnsim.core.errors import ScenarioError, UnitError, nearest
+from gcnsim.core.units import fraction, seconds
+from gcnsim.hardware import PriceBook
+from gcnsim.methods import COMPARED
+from gcnsim.scenario.load import SECTIONS
+from gcnsim.scenario.option import LIST, PAIRS, REPEATABLE, Option, Some, flag, listed, option, option_of
+
+
+def read_chance(raw: object, path: str) -> float:
+    """A share of one above 0, of a number or of text with its unit. Raises ScenarioError or UnitError."""
+    try:
+        found = fraction(raw) if isinstance(raw, str) else raw
+    except UnitError as error:
+        raise UnitError(f"{path}: {error}") from None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
+        raise ScenarioError(f"{path}: {raw!r} is not allowed; a share above 0% and at most 100%")
+    return float(found)
+
+
+def read_time(raw: object, path: str) -> float:
+    """Seconds above 0, of text with its unit. Raises ScenarioError or UnitError."""
+    try:
+        found = seconds(raw)
+    except UnitError as error:
+        raise UnitError(f"{path}: {error}") from None
+    if found == 0:
+        raise ScenarioError(f"{path}: {raw!r} is not allowed; a time above 0")
+    return found
+
+
+SIZES: Final[Mapping[str, Option]] = {
+    "nodes": Option(
+        "Number of nodes, for a graph known by its size alone: 3M, 2500000", "workload.nodes", metavar="COUNT"
+    ),
+    "edges": Option(
+        "Number of undirected edges (with --nodes), each counted once, e.g. 117M", "workload.edges", metavar="COUNT"
+    ),
+    "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
+    "classes": Option("Number of classes: the width of the output", "workload.classes", default="the data's, else 16"),
+    "train": Option(
+        "Share of nodes used for training, for mini-batches",
+        "workload.train_fraction",
+        metavar="SHARE",
+        default="the data's, else 65%",
+    ),
+}
+"""A graph by its sizes, and the widths of any."""
+
+PRICES: Final[Mapping[str, Option]] = {
+    "price": Option(
+        "Hourly price of a device or an instance, e.g. t4=0.35USD/h", many=REPEATABLE, metavar="NAME=PRICE"
+    ),
+    "prices": Option("Price file; overrides the catalogue", kind="file"),
+    "pricing": Option("on-demand or spot", default="on-demand"),
+    "currency": Option("Currency of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
+    "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
+}
+"""Prices: the keywords of `PriceBook.of`, with `prices` for `file`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The fields that a what-if and a recommendation share, as given; None means the default."""
+
+    OWN_FIRST: ClassVar[bool] = False
+    """Whether a question's own fields come first in its help."""
+
+    dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
+    graph: object = option("Your own graph file instead: partitioned, sampled and replayed", kind="file")
+    sizes: Mapping[str, Any] | None = option(
+        "A graph by its sizes, in place of it: nodes, edges, features, classes, train", parts=SIZES
+    )
+    gpus: Some[int] | None = option("GPUs, one worker each", "cluster.gpus", many=LIST)
+    device: Some[str] | None = option(
+        "GPU: a name in the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
+    )
+    host: Some[str] | None = option(
+        "Server: a name in the catalogue, or a file; sets the CPU, and GPUs and NIC unless given",
+        "cluster.host",
+        many=LIST,
+        default="",
+    )
+    measured_compute: str | Path | None = option(
+        "Compute times measured by python -m runtime.measure; they replace the formulas", "cluster.measured_compute"
+    )
+    bandwidth: Some[str] | None = option(
+        "Bandwidth of a server's NIC: 15Gbps, 10GbE, a link",
+        "cluster.bandwidth",
+        many=LIST,
+        noun="a bandwidth",
+        default="the host's, else {}",
+    )
+    method: Some[str] | None = option(
+        "Methods to compare, or all", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
+    )
+    min_sampling_rate: float | None = option("Lowest sampling rate that may be recommended", kind="real", default="0.1")
+    max_staleness: int | None = option("Highest staleness (tau) that may be recommended", kind="whole", default="2")
+    tau: Some[int] | None = option(
+        "Staleness: age of boundary rows in iterations", "method.tau", many=LIST, noun="a whole number of iterations"
+    )
+    epsilon: Some[float | str] | None = option(
+        "Sampling rate: share of each node's edges that is drawn",
+        "method.epsilon",
+        many=LIST,
+        noun="a share (0.1 or 10%)",
+    )
+    cache: Some[str | float] | None = option(
+        "Cache of input features on each GPU: a share, 30%, or a size, 2GiB",
+        "method.cache",
+        many=LIST,
+        noun="a share (30% or 0.3) or bytes (2GiB)",
+    )
+    model: str | None = option("gcn, graphsage or gat", "workload.model", default="the dataset's, else gcn")
+    layers: int | None = option(
+        "Number of layers (graph convolutions)", "workload.layers", default="the dataset's, else 4"
+    )
+    hidden: int | None = option("Width of the hidden layers", "workload.hidden", default="the dataset's, else 256")
+    target_accuracy: float | str | None = option(
+        "Predict time and cost to this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
+    )
+    runs: Sequence[str | Path] = option(
+        "Recorded run that shows how many iterations --target-accuracy takes", value=(), kind="file", many=REPEATABLE
+    )
+    target_iterations: Mapping[str, int] | None = option(
+        "Published or assumed iterations to --target-accuracy, for methods without a run",
+        kind="whole",
+        many=PAIRS,
+        metavar="METHOD=N",
+    )
+    prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
+    iterations: int | None = option("Iterations to simulate", "run.iterations")
+    seed: int | None = option("Seed of every random draw", "run.seed")
+    processes: int | None = option("Processes to use", kind="whole", least=1, default="one per core")
+    transport: str | None = option(
+        "How rows move between GPUs: direct (NCCL), or staged through the host (gloo)",
+        "cluster.transport",
+        default="direct, assumed",
+    )
+    overrides: Sequence[str] = option(
+        "Override a scenario field", value=(), many=REPEATABLE, metavar="PATH=VALUE", flag="--set"
+    )
+    progress: Callable[[str], None] | None = None
+    notice: Callable[[str], None] | None = None
+
+    def say(self, text: str) -> None:
+        """Report progress to the user."""
+        if self.progress is not None:
+            self.progress(text)
+
+    def note(self, text: str) -> None:
+        """Report a warning to the user."""
+        if self.notice is not None:
+            self.notice(text)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """The given fields of each section of a scenario, without fields that may have several values.
+
+        Raises ScenarioError for an unknown size.
+        """
+        found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        values = [(item, getattr(self, name)) for name, item in options(type(self)).items() if not item.many]
+        for name, value in (self.sizes or {}).items():
+            if name not in SIZES:
+                raise ScenarioError(f"sizes: unknown {name!r}; {nearest(name, SIZES)}")
+            values.append((SIZES[name], value))
+        for item, value in values:
+            section, _, key = item.path.partition(".")
+            if key and value is not None:
+                found[section][key] = str(value) if isinstance(value, Path) else value
+        return found
+
+    def read(self, name: str) -> Any:
+        """The value of a field outside the scenario. Raises ScenarioError or UnitError naming the option."""
+        value, read = getattr(self, name), options(type(self))[name].own
+        return value if value is None or read is None else read(value, flag(name))
+
+    def values(self, name: str, path: str = "") -> tuple[Any, ...]:
+        """The values of a scenario field, each parsed by its rule.
+
+        path: the start of messages, by default the field's. Raises ScenarioError or UnitError.
+        """
+        found = options(type(self))[name]
+        rule = found.rule
+        assert rule is not None
+        return tuple(rule.read(item, path or found.path) for item in listed(getattr(self, name)))
+
+
+def options(kind: type[Question]) -> Mapping[str, Option]:
+    """The fields of a question that a command line asks for, in the order of its help."""
+    found = {item.name: each for item in fields(kind) if (each := option_of(item)) is not None}
+    shared = {item.name for item in fields(Question)}
+    placed = [name for name in found if not found[name].after]
+    if kind.OWN_FIRST:
+        placed.sort(key=lambda name: name in shared)
+    for name, each in found.items():
+        if each.after:
+            placed.insert(placed.index(each.after) + 1, name)
+    return {name: found[name] for name in placed}
+
+
+def field_value(kind: type[Question], name: str, text: str) -> Any:
+    """The value of the keyword for the text of an option. Raises ScenarioError."""
+    each = options(kind)[name]
+    if each.many == LIST:
+        return each.values(text, flag(name))
+    if each.written not in ("whole", "real"):
+        return text
+    try:
+        return int(text) if each.written == "whole" else float(text)
+    except ValueError:
+        noun = "a whole number" if each.written == "whole" else "a number"
+        raise ScenarioError(f"{flag(name)}: {text!r} is not {noun}") from None
+
+
+P = ParamSpec("P")
+Q = TypeVar("Q", bound=Question)
+T = TypeVar("T")
+
+
+def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T]]:
+    """Give a function the fields of the class `kind` as keywords, with their help."""
+
+    def of(answer: Callable[[Q], T]) -> Callable[P, T]:
+        @wraps(answer)
+        def requested(*args: P.args, **kwargs: P.kwargs) -> T:
+            return answer(kind(*args, **kwargs))
+
+        assert isinstance(kind, type)
+        lines = [f"    - {name}: {value.line}" for name, value in options(kind).items()]
+        requested.__doc__ = "\n".join([(answer.__doc__ or "").rstrip(), "", *lines])
+        del requested.__wrapped__  # so that inspect shows the keywords
+        shown = signature(kind).replace(return_annotation=signature(answer).return_annotation)
+        requested.__signature__ = shown  # type: ignore[attr-defined]  # what help() and notebooks show
+        return requested
+
+    return of

@@ -1,0 +1,105 @@
+"""The additional fields of a what-if."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gcnsim.core.fields import Number
+from gcnsim.scenario.option import LIST, REPEATABLE, Some, option
+from gcnsim.scenario.question import Question, read_time
+from gcnsim.scenario.specs import COARSE_FROM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf(Question):
+    """The question of `gcnsim.what_if`. scenario: a file or plain data to start from; the other fields replace its
+    fields.
+    """
+
+    scenario: str | Path | Mapping[str, Any] | None = field(default=None, kw_only=False)
+    ids: str | None = option(
+        "Node ids in an edge list: numbers, compact (integers with gaps, to be renumbered), or names",
+        "workload.ids",
+        choice=True,
+        after="graph",
+    )
+    gpus_per_server: Some[int] | None = option(
+        "GPUs in a server; the last holds the remainder", "cluster.gpus_per_server", many=LIST, after="gpus"
+    )
+    calibration: str | Path | None = option(
+        "Calibration record of the device (gcnsim calibrate)", "cluster.calibration", after="host"
+    )
+    allow: Some[str] | None = option(
+        "Methods that may be recommended",
+        "method.name",
+        many=LIST,
+        names=("all",),
+        default="those named, else those compared",
+        after="method",
+    )
+    rate: Some[float | str] | None = option(
+        "Share of boundary nodes that is drawn (bns-gcn)",
+        "method.rate",
+        many=LIST,
+        noun="a share (0.1 or 10%)",
+        after="cache",
+    )
+    cache_policy: str | None = option(
+        "Which rows are cached: inclusion, degree or random", "method.cache_policy", after="rate"
+    )
+    norms: str | Path | None = option(
+        "Node norms from a training run; variance-reduced sampling uses them", "method.norms", after="cache_policy"
+    )
+    measured: Some[str] = option(
+        "Compare your measurement with the prediction: 640ms, or the path of a run or trace",
+        value=(),
+        many=REPEATABLE,
+        metavar="[METHOD=]TIME",
+        after="processes",
+    )
+    partition_seeds: int = option(
+        "Try this many METIS seeds on your own graph", value=0, kind="whole", after="measured"
+    )
+    payload: str | None = option(
+        "Number format of boundary rows in messages: fp16, bf16, int8, int4 or int2",
+        "cluster.payload",
+        after="partition_seeds",
+    )
+    fidelity: str | None = option(
+        "How flows share a link: exact or coarse",
+        "run.fidelity",
+        default=f"{{}}, coarse from {COARSE_FROM} GPUs",
+        after="payload",
+    )
+    max_wait: str | None = option(
+        "Limit computing time, e.g. 30s: later draws are estimated, not simulated", metavar="TIME", after="fidelity"
+    )
+    implementation: str | None = option(
+        "lean: ideal code; released: adds the overheads of the papers' code",
+        "cluster.implementation",
+        after="max_wait",
+    )
+    mtbf: str | None = option(
+        "Mean time between failures of a server, e.g. 2000h; with --target-accuracy",
+        own=read_time,
+        metavar="TIME",
+        after="target_iterations",
+    )
+    interruptions: float | None = option(
+        "Interruptions of a (spot) server per hour, e.g. 0.05; with --target-accuracy",
+        own=Number(False, 0.0, low_open=True).read,
+        kind="real",
+        after="mtbf",
+    )
+    checkpoint: str | None = option(
+        "Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME", after="interruptions"
+    )
+    restart: str | None = option(
+        "Time from a failure to training again, e.g. 5min", own=read_time, metavar="TIME", after="checkpoint"
+    )
+    inject: Sequence[str] = option(
+        "Fault, e.g. pause:worker=0,seconds=2s", value=(), many=REPEATABLE, metavar="KIND:...", after="transport"
+    )

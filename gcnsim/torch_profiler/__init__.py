@@ -1,1 +1,0 @@
-"""Read traces of the PyTorch profiler as runs, from any training program."""

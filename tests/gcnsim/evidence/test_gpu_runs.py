@@ -1,0 +1,129 @@
+"""Coefficients of a GPU cluster are found again from runs that one with other coefficients would have made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.core.errors import ScenarioError
+from gcnsim.evidence.fit import calibrate
+from gcnsim.evidence.fit_runs import OF_GPUS, Coefficient, moved
+from gcnsim.evidence.validation import judge
+from gcnsim.records.calibration import Calibration, Fitted, write_calibration
+from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.records.run_files import Cluster
+from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, runs_in, simulated, small_graph
+from tests.gcnsim.evidence.made_calibration import World, write_measurements
+from tests.gcnsim.evidence.made_calibration import measurements as of_cores
+from tests.gcnsim.evidence.made_gpu import measurements, on_gpus
+
+SLOW, FAST = Cluster(2, 1, 1.25e9, 1.15e9), Cluster(2, 1, 6.25e9, 5.75e9)
+FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
+WIDE = (512, 1024, 1024, 8)
+"""Copies of so many values take time by their bytes, or runs would not tell how fast copies are."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Measurements of a server with T4s, and runs on two whose coefficients are FACTORS times as much."""
+    home = tmp_path_factory.mktemp("world")
+    write_run = runs_in(home)
+    measured = write_measurements(home / "profile.json", measurements())
+    write_calibration(home / "truth.json", _altered(calibrate(measured)))
+
+    def trained(name: str, method: str, place: Cluster, widths: tuple[int, ...] = WIDE) -> Path:
+        folder = write_run(name, method=method, device="cuda", emulation=None, widths=widths)
+        simulated(on_gpus(folder, place), home / "truth.json")
+        return folder
+
+    seen = [
+        trained("a", "full-graph", SLOW),
+        trained("b", "full-graph", FAST),
+        trained("c", "pipegcn", FAST, (32, 32, 8)),
+        trained("d", "pipegcn", SLOW, (512, 512, 8)),
+    ]
+    unseen = [trained("e", "pipegcn", FAST), trained("f", "full-graph", FAST, (512, 512, 8))]
+    found = calibrate(measured, seen)
+    write_calibration(home / "found.json", found)
+    return World(measured, seen, unseen, found, home / "found.json")
+
+
+def _altered(record: Calibration) -> Calibration:
+    network = {**record.figures["network"], "efficiency": Fitted(0.92, "measured before the runs")}
+    graph = Coefficient("graphs", small_graph().content_hash(), "sums over neighbours on this graph")
+    chosen = [one for one in OF_GPUS if (one.part, one.name) in FACTORS]
+    return moved(
+        replace(record, figures={**record.figures, "network": network}),
+        [*chosen, graph],
+        np.log([*(FACTORS[one.part, one.name] for one in chosen), 1.3]),
+    )
+
+
+def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: Path) -> None:
+    write_calibration(tmp_path / "before.json", calibrate(world.measurements))
+    raw, _ = judge(world.unseen, tmp_path / "before.json")
+    assert max(abs(run_check.error) for run_check in raw) > 0.1, "the benchmarks alone do not know these runs"
+    held_out, warnings = judge(world.unseen, world.file)
+    assert max(abs(run_check.error) for run_check in held_out) < 0.03
+    assert warnings == []
+    figures = world.found.figures
+    assert figures["copies"]["efficiency"].value == pytest.approx(FACTORS["copies", "efficiency"], rel=0.1)
+    # So small a graph hardly tells launches from sums: the prior holds both back.
+    assert figures["device"]["launch_s"].value > 1.1e-5
+    assert "; then launches" in figures["device"]["launch_s"].reference
+    assert world.found.graphs[small_graph().content_hash()] > 1.0
+    assert world.found.error is not None
+
+
+def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:
+    assert 0.7 < world.found.figures["network"]["efficiency"].value <= 1.0
+    assert world.found.ranges["bandwidth"] == (1.25e9, 6.25e9)
+    for name in ("slice_s", "busy_core_rate"):
+        assert name not in world.found.figures["host"], "no law of a GPU worker reads it"
+
+
+def test_shares_of_links_stay_shares() -> None:
+    record = calibrate_none()
+    found = moved(record, [Coefficient("copies", "efficiency", "r")], np.log([4.0]))
+    assert found.figures["copies"]["efficiency"].value == 1.0
+
+
+def calibrate_none() -> Calibration:
+    """A record with nothing but a link at half its rate."""
+    figures = {"device": {}, "host": {}, "network": {}, "copies": {"efficiency": Fitted(0.5, "chosen for a test")}}
+    return Calibration("t4", {}, {}, (), figures, (), {}, (), None, None, {}, 0.0)
+
+
+def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun) -> None:
+    measured = write_measurements(tmp_path / "profile.json", measurements())
+    cores = write_measurements(tmp_path / "cores.json", of_cores())
+    t4, other, core = (
+        write_run(name, device=device) for name, device in zip("abc", ("cuda", "cuda", "cpu"), strict=True)
+    )
+    on_gpus(t4)
+    on_gpus(other, gpus=("NVIDIA L4",))
+    files = parts_measured(tmp_path, core)
+    for profile, run, compute, text in (
+        (measured, other, [], "ran on l4, measured was t4"),
+        (measured, core, [], "ran on cpu-core, measured was t4"),
+        (cores, t4, files, "ran on t4, measured was cpu-core"),
+    ):
+        with pytest.raises(ScenarioError) as caught:
+            calibrate(profile, [run], measured_compute=compute)
+        assert str(caught.value) == f"{run}: {text}"
+
+
+def test_a_run_on_gpus_is_judged_by_a_record_of_them_alone(tmp_path: Path, write_run: WriteRun) -> None:
+    record = calibrate(write_measurements(tmp_path / "profile.json", measurements()))
+    write_calibration(tmp_path / "t4.json", record)
+    run = on_gpus(write_run("a", device="cuda"))
+    (found,), warnings = judge([run], tmp_path / "t4.json")
+    assert found.predicted_s > 0.0
+    assert warnings == []
+    on_gpus(run, gpus=("NVIDIA L4",))
+    assert read_recorded_run(run).hardware["gpus"] == ["NVIDIA L4"]
+    with pytest.raises(ScenarioError, match=r"t4\.json is of t4, cluster\.device is l4$"):
+        judge([run], tmp_path / "t4.json")

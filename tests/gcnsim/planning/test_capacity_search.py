@@ -1,0 +1,113 @@
+"""Pruning never drops the winner: brute force over a small grid gives the same choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gcnsim.hardware import PriceBook
+from gcnsim.planning.capacity_choice import best_of
+from gcnsim.planning.capacity_goal import COST, GPUS, TIME, Goal
+from gcnsim.planning.capacity_search import Option, search
+from gcnsim.planning.capacity_settings import Machines, considered
+from gcnsim.planning.recommend import Rule
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.workload.caching import CacheSize
+
+BASE = from_mapping({"schema": SCHEMA, "name": "x", "run": {"iterations": 5}}, "x", ())
+RULE = Rule(("full-graph", "pipegcn", "psc-gcn"), named=True)
+GRID = Machines(
+    devices=("t4", "a10g"),
+    bandwidths=(1.875e9, 6.25e9),
+    gpus=(2, 4, 8),
+    taus=(0, 1),
+    rates=(1.0, 0.1),
+    caches=(CacheSize(fraction=0.0), CacheSize(fraction=0.3)),
+)
+
+
+@pytest.fixture(scope="module")
+def studies() -> StudyCache:
+    return StudyCache(BASE)
+
+
+@pytest.fixture(scope="module")
+def every(studies: StudyCache) -> list[Scenario]:
+    clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
+    return list(considered(studies, BASE, clusters, GRID, RULE).settings)
+
+
+@pytest.fixture(scope="module")
+def all_options(studies: StudyCache, every: list[Scenario]) -> list[Option]:
+    """Every setting simulated, without any pruning."""
+    found = search(studies, every, Goal(minimise=TIME), PriceBook())
+    known = {option.scenario for option in found.options}
+    rest = [setting for setting in found.considered if setting.scenario not in known]
+    studies.prepare([setting.scenario for setting in rest])
+    return [*found.options, *(Option(setting, studies.candidate(setting.scenario)) for setting in rest)]
+
+
+GOALS = [
+    Goal(minimise=minimise, iteration_s=limit, per_hour=budget)
+    for minimise in (COST, GPUS, TIME)
+    for limit in (None, 2.0, 1.0, 0.5)
+    for budget in (None, 3.0)
+]
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.text)
+def test_the_choice_is_that_of_brute_force(
+    goal: Goal, studies: StudyCache, every: list[Scenario], all_options: list[Option]
+) -> None:
+    found = search(studies, every, goal, PriceBook())
+    chosen = best_of([option for option in found.options if option.meets(goal)], goal)
+    wanted = best_of([option for option in all_options if option.meets(goal)], goal)
+    assert [option.scenario for option in chosen[:1]] == [option.scenario for option in wanted[:1]]
+
+
+def test_something_is_pruned_and_all_is_counted(studies: StudyCache, every: list[Scenario]) -> None:
+    found = search(studies, every, Goal(iteration_s=1.0), PriceBook())
+    content = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    assert found.missed > 0
+    assert found.beaten > 0
+    assert sum(content) + len(found.options) == found.settings == len(every)
+
+
+def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None:
+    assert len(all_options) > 50
+    assert all(option.candidate.iteration_s >= option.setting.least_s for option in all_options)
+
+
+def test_of_settings_that_are_about_as_good_the_least_approximate_is_taken(all_options: list[Option]) -> None:
+    first, second = sorted(all_options, key=lambda option: option.seconds)[:2]
+    sampled = replace(first.setting, scenario=replace(first.scenario, method=first.scenario.method))
+    assert best_of([Option(sampled, first.candidate), second], Goal(minimise=TIME))[0].seconds <= first.seconds * 1.03
+
+
+def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list[Scenario]) -> None:
+    clusters = list(dict.fromkeys(scenario.cluster for scenario in every))
+    rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
+    kept = considered(studies, BASE, clusters, GRID, rule).settings
+    assert 0 < len(kept) < len(every)
+    assert all(item.method.sampling().whole and item.method.tau == 0 for item in kept)
+
+
+def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: StudyCache) -> None:
+    goal, rule = Goal(minimise=COST), replace(RULE, min_sampling_rate=1.0, max_staleness=1)
+    chosen = []
+    for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
+        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4), rates=(1.0,), taus=(0, 1))
+        clusters = machines.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
+        found = search(studies, considered(studies, BASE, clusters, machines, rule).settings, goal, PriceBook())
+        chosen.append(best_of(found.options, goal)[0])
+    assert chosen[0].scenario == chosen[1].scenario
+    # Of those within 3 % of the least the mildest is taken.
+    assert chosen[1].price <= 1.03 * min(option.price for option in found.options if option.meets(goal))
+
+
+def test_machines_that_cost_nothing_are_compared_by_time(studies: StudyCache, every: list[Scenario]) -> None:
+    book = PriceBook.of(price=["t4=0USD/h"])
+    found = search(studies, every, Goal(minimise=COST), book)
+    assert best_of(found.options, Goal(minimise=COST))[0].scenario.cluster.device == "t4"

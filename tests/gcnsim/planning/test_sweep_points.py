@@ -1,0 +1,158 @@
+"""The points of a sweep: which there are, in which order, and what each is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.core.errors import GcnsimError
+from gcnsim.planning.sweep_points import points_of
+from gcnsim.planning.sweep_question import read_question
+from gcnsim.scenario import scenario_hash
+
+
+def points(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    return [dict(point.values) for point in points_of(read_question(more, (), axes))]
+
+
+def test_a_point_for_each_combination_the_last_axis_fastest() -> None:
+    found = points({"cluster.bandwidth": "5Gbps,10Gbps", "method.tau": "0..2"})
+    assert [tuple(entry.values()) for entry in found] == [
+        ("5Gbps", 0),
+        ("5Gbps", 1),
+        ("5Gbps", 2),
+        ("10Gbps", 0),
+        ("10Gbps", 1),
+        ("10Gbps", 2),
+    ]
+
+
+def test_settings_that_differ_in_a_knob_their_method_lacks_are_one_point() -> None:
+    found = points({"method.name": "psc-gcn,pipegcn,bns-gcn", "method.tau": "0..2", "method.rate": "0.1,0.5"})
+    kinds = [entry["method.name"] for entry in found]
+    assert (kinds.count("psc-gcn"), kinds.count("pipegcn"), kinds.count("bns-gcn")) == (3, 1, 2)
+    assert {"method.name": "pipegcn"} in found
+    assert {"method.name": "bns-gcn", "method.rate": 0.5} in found
+
+
+def test_knobs_of_the_base_go_to_the_methods_that_have_them() -> None:
+    base = {"method": {"name": "psc-gcn", "tau": 3, "rate": 0.25}}
+    found = points_of(read_question({"base": base}, (), {"method.name": "psc-gcn,bns-gcn"}))
+    methods = [point.scenario.method for point in found if point.scenario is not None]
+    assert [(method.name, method.tau, method.rate) for method in methods] == [("psc-gcn", 3, 1.0), ("bns-gcn", 0, 0.25)]
+
+
+def test_an_overlap_is_only_of_what_waits() -> None:
+    found = points({"method.name": "psc-gcn", "method.tau": "0,1", "method.overlap": "none,central"})
+    assert [(entry["method.tau"], entry.get("method.overlap")) for entry in found] == [
+        (0, "none"),
+        (0, "central"),
+        (1, "none"),
+    ]
+
+
+def test_equal_values_written_otherwise_are_one_point() -> None:
+    assert len(points({"cluster.bandwidth": "10Gbps,10000Mbps,1.25GB/s"})) == 1
+
+
+def test_a_point_is_known_by_the_hash_of_its_scenario() -> None:
+    axes = {"cluster.gpus": "4,6", "workload.dataset": "reddit,yelp", "method.name": "psc-gcn,dgl", "run.seed": "0,1"}
+    found = points_of(read_question({"base": {"faults": [{"kind": "pause", "worker": 1, "seconds": "1s"}]}}, (), axes))
+    assert [point.id for point in found] == [
+        scenario_hash(point.scenario) for point in found if point.scenario is not None
+    ]
+    assert len({point.id for point in found}) == 16
+
+
+def test_conditions_choose_points() -> None:
+    axes = {"method.name": "psc-gcn,pipegcn", "method.tau": "0..3", "method.epsilon": "0.1,0.5,1"}
+    found = points(axes, where=["method.tau <= 1 if method.epsilon < 0.5", "method.epsilon in 0.1,1"])
+    assert [(entry.get("method.tau"), entry.get("method.epsilon")) for entry in found] == [
+        (0, 0.1),
+        (0, 1),
+        (1, 0.1),
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (None, None),
+    ]
+    fields = points(
+        {"cluster.gpus": "2,4,8", "cluster.gpus_per_server": "2,4"}, where=["cluster.gpus_per_server < cluster.gpus"]
+    )
+    assert [(field["cluster.gpus"], field["cluster.gpus_per_server"]) for field in fields] == [(4, 2), (8, 2), (8, 4)]
+    fast = points({"cluster.bandwidth": "5Gbps,10Gbps"}, constraints=["cluster.bandwidth >= 1GB/s"])
+    assert fast == [{"cluster.bandwidth": "10Gbps"}]
+
+
+def test_a_combination_that_contradicts_itself_is_a_point_that_says_so() -> None:
+    found = points_of(read_question({}, (), {"cluster.sampler_threads": "1,2", "cluster.sampler_device": "cpu,gpu"}))
+    assert [point.refused is None for point in found] == [True, True, True, False]
+    assert found[3].refused == "cluster.sampler_threads: 2 needs cluster.sampler_device: cpu; it is gpu"
+    assert len({point.id for point in found}) == 4
+
+
+@pytest.mark.parametrize("kind", ["random", "lhs", "sobol"])
+def test_samples_are_drawn_by_their_seed(kind: str) -> None:
+    axes = {"cluster.bandwidth": "log(1Gbps,100Gbps)", "method.tau": "0..3"}
+    first, again, other = (points(axes, sample={"kind": kind, "points": 64, "seed": seed}) for seed in (1, 1, 2))
+    assert first == again != other
+    assert len(first) == 64
+    taus = [entry["method.tau"] for entry in first]
+    assert set(taus) == {0, 1, 2, 3}
+    if kind != "random":
+        # As many in each quarter.
+        assert [taus.count(tau) for tau in range(4)] == [16] * 4
+
+
+@pytest.mark.parametrize(
+    ("question", "axes", "says"),
+    [
+        ({}, {}, "axes: none is given"),
+        ({"axis": {}}, {"method.tau": "1"}, "axis: unknown key; did you mean 'axes'?"),
+        ({"axes": []}, {}, "axes: a list is not a section"),
+        ({"interval": "some"}, {"method.tau": "1"}, "interval: 'some' is not allowed; one of full, none"),
+        ({"where": ["tau < 1"]}, {"method.tau": "1"}, "where[0]: tau: unknown field; "),
+        ({"where": ["method.tau"]}, {"method.tau": "1"}, "where[0]: 'method.tau' is not a comparison"),
+        ({"where": ["method.tau < x"]}, {"method.tau": "1"}, "where[0]: method.tau: 'x' is not a whole number"),
+        (
+            {"where": ["method.tau < cluster.bandwidth"]},
+            {"method.tau": "1"},
+            "where[0]: method.tau is a number, cluster.bandwidth is a bandwidth; allowed: fields of one kind",
+        ),
+        (
+            {"constraints": ["method.tau <= 1 if cluster.latency > cluster.nvlink"]},
+            {"method.tau": "1"},
+            "constraints[0]: cluster.latency is a time, cluster.nvlink is a bandwidth",
+        ),
+        ({"where": ["method.name < pipegcn"]}, {"method.tau": "1"}, "where[0]: method.name has no order; allowed: =="),
+        ({"where": ["method.cache <= 30%"]}, {"method.tau": "1"}, "where[0]: method.cache has no order; allowed: =="),
+        ({"where": ["method.tau > 5"]}, {"method.tau": "1"}, "where: no point is left"),
+        ({"where": "method.tau > 5"}, {"method.tau": "1"}, "where: 'method.tau > 5' is not a list"),
+        ({"sample": {"kind": "some"}}, {"method.tau": "1"}, "sample.kind: 'some' is not allowed"),
+        ({"sample": {"kind": "lhs", "points": 0}}, {"method.tau": "1"}, "sample.points: 0 is not a whole number"),
+        ({"sample": {"sort": 1}}, {"method.tau": "1"}, "sample.sort: unknown key; "),
+        ({}, {"cluster.bandwidth": "linear(1Gbps,2Gbps)"}, "has no count, so only a sample draws from it"),
+        ({}, {"method.name": "pipegcn", "method.tau": "0..2"}, "axes.method.tau: no method of this sweep has it"),
+        ({"base": {"cluster": {"gpu": 1}}}, {"method.tau": "1"}, "cluster.gpu: unknown key; did you mean 'gpus'?"),
+        ({}, {"cluster.oversubscription": "4"}, "(so for every point)"),
+        ({}, {"cluster.latency": "linear(0us,1us,4000)", "run.seed": "0..9999"}, "40,000,000 combinations"),
+    ],
+)
+def test_what_is_no_question_is_refused_in_a_line(question: dict[str, Any], axes: dict[str, Any], says: str) -> None:
+    with pytest.raises(GcnsimError) as caught:
+        points_of(read_question(question, (), axes))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_field_that_varies_is_not_set_beside_it() -> None:
+    with pytest.raises(GcnsimError, match=r"--set cluster\.gpus: it varies, so points have values of their own"):
+        read_question({"axes": {"cluster.gpus": "2,4"}}, ("cluster.gpus=8",))
+
+
+def test_the_base_is_read_with_values_of_the_axes() -> None:
+    """Four GPUs in a server do not divide the default six, which no point has."""
+    base = {"cluster": {"gpus_per_server": 4}}
+    question = read_question({"schema": "gcnsim.sweep/1", "base": base, "axes": {"cluster.gpus": "4..16/4"}})
+    assert [point.scenario.cluster.gpus for point in points_of(question) if point.scenario] == [4, 8, 12, 16]

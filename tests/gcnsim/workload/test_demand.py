@@ -1,0 +1,129 @@
+"""Demand caches against hit counts worked by hand and against rules written out here."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from gcnsim.core.errors import ScenarioError
+from gcnsim.workload.caching import DEMAND, next_request, request_stream
+
+STREAM = [0, 1, 2, 0, 3, 0, 1, 2, 0, 4, 1, 0]
+
+
+pytest.importorskip("libcachesim", reason="the extra gcnsim[caches] is not installed")
+
+
+def hits(policy: str, ids: list[int], rows: int, after: int = 0) -> int:
+    with request_stream(np.array(ids, np.int64)) as opened:
+        return opened.hits(policy, rows, after)
+
+
+@pytest.mark.parametrize(
+    ("policy", "rows", "by_hand"),
+    [
+        # 0 1 2 0 3 fill and flush two rows; 0 hits; 1 and 2 flush it again, 4 and 1 once more.
+        ("fifo", 2, 1),
+        ("lru", 2, 1),
+        # The hand clears 0, takes 3, wraps round, and takes 0 for 2.
+        ("sieve", 2, 1),
+        # From the first hit on, 0 has more uses than whatever shares the cache: it hits twice more.
+        ("lfu", 2, 3),
+        # That hit moves 0 to the second list, from where rows used once never drive it out.
+        ("arc", 2, 3),
+        # 0 is always the row asked for soonest: it stays, and hits all four times after its first.
+        ("belady", 2, 4),
+        # Small queue of two, main of one. 0 hits; 3 drives it to the ghosts, from where 0 and then 1 come back into
+        # main; 2 drives out 0, which returns to the small queue: 1 and 0 hit at the end.
+        ("s3-fifo", 3, 3),
+        # Too small for two queues: FIFO.
+        ("s3-fifo", 2, 1),
+    ],
+)
+def test_hits_worked_by_hand(policy: str, rows: int, by_hand: int) -> None:
+    assert hits(policy, STREAM, rows) == by_hand
+
+
+@pytest.mark.parametrize("policy", DEMAND)
+def test_a_cache_for_everything_misses_each_row_once(policy: str) -> None:
+    assert hits(policy, STREAM, 5) == len(STREAM) - 5
+
+
+@pytest.mark.parametrize("policy", DEMAND)
+def test_no_rows_or_no_requests_no_hits(policy: str) -> None:
+    assert hits(policy, STREAM, 0) == 0
+    assert hits(policy, [], 4) == 0
+
+
+@pytest.mark.parametrize("policy", DEMAND)
+def test_warm_up_fills_the_cache_and_counts_nothing(policy: str) -> None:
+    whole = hits(policy, STREAM, 4)
+    ends = [hits(policy, STREAM[:cut], 4) for cut in range(len(STREAM) + 1)]
+    if policy == "belady":  # it knows the future, which a shorter stream does not have
+        assert hits(policy, STREAM, 4, len(STREAM)) == 0
+        return
+    assert [whole - hits(policy, STREAM, 4, cut) for cut in range(len(STREAM) + 1)] == ends
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lru_lfu_fifo_and_belady_follow_their_definitions(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    ids = np.minimum(generator.geometric(0.1, 200), 30).tolist()
+    rows = int(generator.integers(1, 12))
+    for policy in ("fifo", "lru", "lfu", "belady"):
+        assert hits(policy, ids, rows) == defined(policy, ids, rows), f"{policy}, {rows} rows, {ids}"
+
+
+def defined(policy: str, ids: list[int], rows: int) -> int:
+    """Hits of a rule written as what it evicts: the held row with the least key."""
+    found = 0
+    entered: dict[int, int] = {}
+    used: dict[int, int] = {}
+    times: dict[int, int] = {}
+    following = next_request(np.array(ids, np.int64)).tolist()
+    soonest: dict[int, int] = {}
+    for at, row in enumerate(ids):
+        soonest[row] = following[at]
+        if row in entered:
+            found += 1
+        else:
+            if len(entered) == rows:
+                keys = {
+                    "fifo": lambda held: (entered[held],),
+                    "lru": lambda held: (used[held],),
+                    "lfu": lambda held: (times[held], used[held]),
+                    "belady": lambda held: (-soonest[held],),
+                }
+                del entered[min(entered, key=keys[policy])]
+            entered[row], times[row] = at, 0
+        used[row] = at
+        times[row] += 1
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_belady_hits_most_of_all_demand_caches(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    ids = np.minimum(generator.geometric(0.05, 400), 60).tolist()
+    for rows in (1, 2, 5, 20):
+        best = hits("belady", ids, rows)
+        assert best >= max(hits(policy, ids, rows) for policy in DEMAND)
+
+
+def test_the_next_request_of_each() -> None:
+    never = np.iinfo(np.int64).max
+    assert next_request(np.array([3, 1, 3, 3, 1])).tolist() == [2, 4, 3, never, never]
+    assert next_request(np.empty(0, np.int64)).tolist() == []
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="cache policy: unknown 'lrv'; did you mean 'lru'"):
+        hits("lrv", STREAM, 2)
+
+
+def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcachesim", None)
+    with pytest.raises(ScenarioError, match=r"cache policy: lru is replayed by libcachesim, .*'gcnsim\[caches\]'"):
+        hits("lru", STREAM, 2)
