@@ -28,11 +28,8 @@ CHAINS_AT_ONCE = 8_000_000
 """Chains (of an op from a worker) that are followed at once: 64 MB, and some copies of them."""
 
 MOST_CHAINS = 200_000_000
-"""The most chains (of an op from a worker) that are followed for the lower bound.
-
-From about 300 workers on only some workers are used, those with probably the longest chains; the result is still a
-bound.
-"""
+"""The most chains (of an op from a worker) that are followed for the lower bound: from about 300 workers on, only those
+of workers with probably the longest ones, which still is a bound."""
 
 FEW_CHAINS = 100_000
 """Up to this many chains (of an op from a worker), all are followed, because selecting some would take longer."""
