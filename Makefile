@@ -38,7 +38,7 @@ train: $(RUNTIME) ## Install torch too and really train: handwritten digits on 2
 test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
-check: $(DEV) ## Lint, format, types, and which floor imports which
+check: $(DEV) ## Lint, format, types, and which package imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
