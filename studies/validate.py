@@ -27,7 +27,7 @@ from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.records.calibration import read_calibration
 from gcnsim.records.recorded_run import read_recorded_run
 from runtime.measuring.of_runs import files_of, runs_in
-from studies.validation_runs import Planned, graphs_of, make, planned
+from studies.validation_runs import Planned, graphs_of, make, planned, there
 from studies.validation_tables import (
     COMMITTED,
     JSON,
@@ -41,7 +41,7 @@ from studies.validation_tables import (
 )
 
 RULE = Path(__file__).with_name("validation_rule.yaml")
-EACH_S = {False: 7.0, True: 2.0}
+EACH_S = {False: 7.0, True: 5.0}
 """Seconds in which the parts of a setting are measured, in a whole loop and in a quick one."""
 
 
@@ -72,8 +72,9 @@ def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, qu
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     runs = planned(rule, part, quick=quick)
-    beside = Beside(runs, folder, EACH_S[quick])
-    made = make(runs, rule, graphs_of(rule, part, folder, quick=quick), begun + 60 * minutes, folder, beside)
+    beside, graphs = Beside(runs, folder, EACH_S[quick]), graphs_of(rule, part, folder, quick=quick)
+    beside(there(runs, rule, graphs, folder))
+    made = make(runs, rule, graphs, begun + 60 * minutes, folder, beside)
     refused = refusals([run for run in made if not run.calibration], folder)
     known = [run for run in made if run not in refused]
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(made) - len(refused)} are modelled\n")
@@ -138,10 +139,14 @@ def refusals(runs: Sequence[Planned], within: Path) -> dict[Planned, str]:
 def measure(runs: Sequence[Planned], within: Path, each_s: float) -> None:
     """Times of the runs' parts, into `within`; what is there stays."""
     paths = [str(within / "runs" / run.name) for run in runs]
-    settings = sum(map(len, files_of(runs_in(paths)).values()))
+    every = files_of(runs_in(paths)) if paths else {}
+    lacking = [settings for name, settings in every.items() if not (within / "measured" / name).is_file()]
+    if not lacking:
+        return
     words = [word for path in paths for word in ("--runs", path)]
     command = [sys.executable, "-m", "runtime.measure", *words, "--out", str(within / "measured")]
-    subprocess.run([*command, "--seconds", f"{each_s * settings:g}"], check=True, stdout=subprocess.DEVNULL)
+    seconds = each_s * sum(map(len, lacking))
+    subprocess.run([*command, "--seconds", f"{seconds:g}"], check=True, stdout=subprocess.DEVNULL)
 
 
 def measure_links(within: Path) -> None:

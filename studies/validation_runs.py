@@ -205,7 +205,14 @@ def make(
             for run in few:
                 (within / "runs" / run.name / SCENARIO_FILE).write_text(texts[run], encoding="utf-8")
             after(few)
-    return [run for run in runs if finished(run, texts[run], within)]
+    return there(runs, rule, graphs, within)
+
+
+def there(
+    runs: Sequence[Planned], rule: Mapping[str, Any], graphs: Mapping[str, Sequence[str]], within: Path
+) -> list[Planned]:
+    """Return those of `runs` that were made as the rule asks."""
+    return [run for run in runs if finished(run, scenario_text(run, arguments(run, rule, graphs, within)), within)]
 
 
 def batched(runs: Sequence[Planned], size: int) -> list[list[Planned]]:

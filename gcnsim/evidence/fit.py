@@ -82,6 +82,7 @@ def calibrate(
         residuals=tuple(laws.residuals),
         error=None,
         spread=None,
+        beside_busy=_beside_busy(files),
         ranges=ranges(recorded),
         seconds=measured.seconds,
     )
@@ -114,6 +115,21 @@ def _inputs(
     if again := first_repeat(recorded):
         raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
     return files, recorded
+
+
+def _beside_busy(files: Sequence[MeasuredCompute]) -> bool | None:
+    """Whether compute was measured beside busy cores; None where none was measured on cores.
+
+    Raises ScenarioError where some was, and some alone.
+    """
+    on_cores = [file for file in files if not file.on_gpu]
+    kinds = {file.beside_busy: file.path for file in on_cores}
+    if len(kinds) > 1:
+        raise ScenarioError(
+            f"--measured-compute: {kinds[True]} was measured beside busy cores, {kinds[False]} alone; "
+            "allowed: all alike (runtime.measure --seconds 5 or more a setting)"
+        )
+    return next(iter(kinds), None)
 
 
 def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequence[MeasuredCompute]) -> None:

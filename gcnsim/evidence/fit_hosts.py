@@ -1,4 +1,4 @@
-"""Figures of a server's CPU that workers on cores and on GPUs both use: sampling and messages."""
+"""Figures of a server's CPU: sampling for GPU workers, messages for all workers."""
 
 from __future__ import annotations
 

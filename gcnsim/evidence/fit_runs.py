@@ -138,7 +138,7 @@ def _fitted(
     on_cores = device(record.device).kind == "cpu"
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    record = as_measured(record) if on_cores and all(file.beside_busy for file in measured) else record
+    record = as_measured(record) if on_cores and record.beside_busy else record
     chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
     if not measured:
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]

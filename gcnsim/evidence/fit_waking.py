@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fitting import Laws
 from gcnsim.records.calibration import Fitted
 from gcnsim.records.measurements import Measurements
@@ -25,12 +26,20 @@ def beside_training(laws: Laws, measured: Measurements) -> None:
     if not crowds:
         return
     found = min(crowds, key=lambda item: item.processes)
-    alone, cpu = (
-        next(item.seconds for item in measured.of(name) if item.processes == found.processes)
-        for name in ("answer", "answer_beside_cpu")
-    )
+    names = ("answer", "answer_cpu", "answer_beside_cpu")
+    others = {
+        item.kernel: item.seconds for name in names for item in measured.of(name) if item.processes == found.processes
+    }
+    if len(others) < len(names):
+        missing = next(name for name in names if name not in others)
+        raise ScenarioError(
+            f"{measured.path}: has no kernel {missing!r} of {found.processes} processes; "
+            "python -m runtime.measure --links measures it"
+        )
+    alone, cpu_alone, cpu = (others[name] for name in names)
     where = f"while {found.processes} processes train on {cores} cores"
-    waited = max((found.seconds - alone) / WOKEN, LEAST_WAKE_S)
+    # The processor time of either end has grown too, and is no waiting.
+    waited = max((found.seconds - alone - 2 * (cpu - cpu_alone)) / WOKEN, LEAST_WAKE_S)
     laws.host["wake_s"] = Fitted(
         waited, f"a message and its answer {where}, over the same alone, per thread that wakes"
     )

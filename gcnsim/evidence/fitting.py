@@ -80,5 +80,6 @@ def single(measured: Measurements, kernel: str) -> list[Measurement]:
 
 def _there(measured: Measurements, kernel: str, found: list[Measurement]) -> list[Measurement]:
     if not found:
-        raise ScenarioError(f"{measured.path}: has no kernel {kernel!r}; python -m runtime.profile measures it")
+        again = "runtime.measure --links" if measured.links_only else "runtime.profile"
+        raise ScenarioError(f"{measured.path}: has no kernel {kernel!r}; python -m {again} measures it")
     return found

@@ -173,6 +173,8 @@ class Calibration:
     """Relative 90 % half-width of a predicted iteration, from the runs it was fitted to; null: no runs."""
     spread: Amount | None
     """Relative standard deviation of repeated runs, part of `error`; null: no repeats."""
+    beside_busy: bool | None
+    """Whether compute of the fitted runs on cores was measured beside busy cores; null: there were no such runs."""
     ranges: Mapping[str, tuple[float, float]]
     """Lowest and highest value of each setting among the inputs."""
     seconds: Seconds
@@ -182,11 +184,6 @@ class Calibration:
     def links_only(self) -> bool:
         """Whether it has figures of links and busy cores alone, and none of kernels."""
         return not self.figures["device"] and bool(self.figures["network"])
-
-    @property
-    def with_measured_compute(self) -> bool:
-        """Whether it was fitted to runs with measured compute: its cores are slower than measured by what runs lose."""
-        return any(source.kind == "measured_compute" for source in self.inputs)
 
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""

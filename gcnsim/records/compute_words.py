@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.core.ids import FloatArray, Layer
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.records.compute_facts import MeasuredPart, OpKey
 from gcnsim.timeline import Direction, OpKind
 
@@ -41,6 +41,23 @@ def in_schedule_words(part: MeasuredPart, *, on_host: bool) -> dict[OpKey, Float
         own = OpKey(kind, -1, Direction.NONE) if kind in WITHOUT_LAYER else key._replace(kind=kind)
         found[own] = found.get(own, np.zeros(len(part.seconds))) + part.seconds[:, column]
     return found
+
+
+def in_turn(refreshing: BoolArray, period: int) -> IntArray:
+    """Numbers of measured iterations, as they are replayed one after the other and again from the first.
+
+    refreshing: bool[iterations], which refreshed the sampling probabilities. Every `period`-th one, from the first on,
+    is one of these, where both kinds were measured; each kind comes in the order in which it was measured.
+    """
+    if refreshing.all() or not refreshing.any():
+        return np.arange(refreshing.size)
+    kinds = [np.flatnonzero(refreshing == kind) for kind in (False, True)]
+    rounds = max(-(-kinds[0].size // (period - 1)) if period > 1 else 0, kinds[1].size)
+    due = np.arange(rounds * period) % period == 0
+    order = np.zeros(due.size, np.int64)
+    for measured, wanted in zip(kinds, (~due, due), strict=True):
+        order[wanted] = np.resize(measured, np.count_nonzero(wanted))
+    return order
 
 
 def placed(seconds: Mapping[OpKey, FloatArray], known: Collection[OpKey]) -> dict[OpKey, FloatArray]:

@@ -186,8 +186,20 @@ def _with_measured_cores(
     servers: HostProfile, found: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
 ) -> HostProfile:
     """Servers whose cores are as fast as measured, where that was beside busy ones, and as many as the measured machine
-    has, where no record and no question says otherwise. What runs lost beyond measured compute stays."""
-    if found.beside_busy and not (record is not None and record.with_measured_compute):
+    has, where no record and no question says otherwise.
+
+    A record that was fitted with measured compute has what runs lost beyond it. Raises ScenarioError where that was
+    measured beside busy cores and this was not, or the other way round.
+    """
+    fitted = None if record is None else record.beside_busy
+    if fitted is not None and fitted != found.beside_busy:
+        words = {True: "beside busy cores", False: "alone"}
+        raise ScenarioError(
+            f"cluster.calibration: {spec.calibration} was fitted with compute measured {words[fitted]}, "
+            f"{found.path} was measured {words[found.beside_busy]}; "
+            "allowed: both alike (runtime.measure --seconds 5 or more a setting)"
+        )
+    if found.beside_busy and fitted is None:
         busy = Figure(1.0, "measured", "compute was measured beside busy cores", "")
         servers = replace(servers, busy_core_rate=busy)
     count = found.device.get("cores")

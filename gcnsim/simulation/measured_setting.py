@@ -215,6 +215,9 @@ def _differing(scenario: Scenario, found: MeasuredCompute) -> Iterator[tuple[str
     share = measured.get("dropout")
     if share is not None and workload.dropout is not None and bool(workload.dropout) != bool(share):
         yield "dropout", workload.dropout, share
+    dtype = found.training.get("dtype", "float32")
+    if dtype != "float32":
+        yield "dtype", "float32", dtype
     plain = type(workload)()
     for name in ("heads_joined", "keep_inputs", "dense_layers", "training_subgraph"):
         if getattr(workload, name) != getattr(plain, name):

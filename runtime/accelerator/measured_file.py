@@ -19,13 +19,16 @@ from runtime.methods import method_type
 from runtime.options import Options, flag
 
 OPTION: Final = "--measured-compute"
-FREE: Final = ("tau", "cache", "cache_policy", "cold_start")
-"""Knobs that change no kernel: a look-up is scaled by its rows."""
+FREE: Final = ("tau", "cache", "cache_policy", "cold_start", "refresh")
+"""Knobs that change no kernel: a look-up is scaled by its rows, a refresh is measured by itself."""
 
 RATES: Final = ("epsilon", "rate")
 """Knobs that a command names whatever they are."""
 
-OF_MODEL: Final = ("model", "layers", "hidden", "norm", "bias", "sage_aggregator", "sage_mean", "preaggregate")
+OF_MODEL: Final = (
+    *("model", "layers", "hidden", "norm", "bias", "dropout"),
+    *("sage_aggregator", "sage_mean", "preaggregate"),
+)
 
 
 def measured_setting(path: str, device: str, options: Options) -> MeasuredSetting:

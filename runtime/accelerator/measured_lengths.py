@@ -15,7 +15,7 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, Layer
 from gcnsim.records.compute_facts import MeasuredPart, OpKey
-from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, placed, unmeasured
+from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, in_turn, placed, unmeasured
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.lengths import Layered, OpSeconds
 
@@ -29,12 +29,21 @@ class MeasuredSeconds(OpSeconds):
     """Lengths of a part that was measured, on a device as slow as that of the laws."""
 
     def __init__(
-        self, part: MeasuredPart, *arguments: Any, exchanges: bool, samples: bool, picks: bool, **named: Any
+        self,
+        part: MeasuredPart,
+        *arguments: Any,
+        exchanges: bool,
+        samples: bool,
+        picks: bool,
+        period: int | None,
+        **named: Any,
     ) -> None:
-        """exchanges: whether boundary rows travel. samples: whether a thread draws graphs; picks: whether the device
-        then picks their entries. Other arguments as of `OpSeconds`."""
+        """exchanges: whether boundary rows travel. samples: whether a thread draws graphs. picks: whether the device
+        then picks their entries. period: iterations from one refresh of the sampling probabilities to the next, if there is
+        any. Other arguments as of `OpSeconds`."""
         super().__init__(*arguments, **named)
-        own = in_schedule_words(part, on_host=not picks)
+        order = in_turn(part.refreshing, period or 1)
+        own = {key: values[order] for key, values in in_schedule_words(part, on_host=not picks).items()}
         looked_up = own.pop(LOOKUP, None)
         self._measured = placed(own, set(self._keys(exchanges=exchanges, samples=samples, picks=picks)))
         self.layers = [self._of_layer(layer, law) for layer, law in enumerate(self.layers)]

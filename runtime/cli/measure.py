@@ -20,6 +20,7 @@ from runtime.launch import Place, Watch, check_libraries, connect, place, run_wo
 from runtime.launch.group import quiet_sockets
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
+from runtime.microbench.request import AT_ONCE
 from runtime.options import flag
 from runtime.train.tasks import with_options
 
@@ -114,8 +115,9 @@ def _links(options: dict[str, Any], where: Place | None) -> int:
     """
     if where is not None and where.local_world == where.world:
         raise ScenarioError("--links: torchrun started all workers on one server; allowed: several, or no torchrun")
-    counts = tuple(sorted({1, 2, cores(), min(2 * cores(), 16)}))
-    request = MicrobenchRequest(FULL, options["device"], options["threads"] or 1, counts, kernels=False)
+    threads, most = options["threads"] or 1, int(AT_ONCE.high)
+    counts = {1, 2, min(cores(), most), min(max(1, cores() // threads), most), min(2 * cores(), 16)}
+    request = MicrobenchRequest(FULL, options["device"], threads, tuple(sorted(counts)), kernels=False)
     if where is not None:
         check_libraries()
         run_worker(lambda place: _between_servers(request, options, place))

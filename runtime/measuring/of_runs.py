@@ -1,7 +1,7 @@
 """The parts that recorded runs trained: which settings, and the file of measured times that each belongs to.
 
 Runs of one graph, partition and model are one file; each method with its knobs is measured once, staleness and refresh
-apart, which change no kernel.
+apart: the first changes no kernel, the second only how often one is run.
 """
 
 from __future__ import annotations

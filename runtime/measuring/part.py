@@ -57,7 +57,7 @@ class PartRecord:
 
     rounds: mean seconds of an iteration in each. refreshing: which measured iterations refreshed the sampling
     probabilities. processor_s: that all threads ran in each. warmup: iterations left out. threads: of a kernel.
-    period: iterations from one refresh to the next.
+    period: iterations from one refresh to the next; None: there is none.
     """
 
     rank: Rank
@@ -69,7 +69,7 @@ class PartRecord:
     processor_s: list[float] = field(default_factory=list)
     warmup: int = 0
     threads: int = 1
-    period: int = 1
+    period: int | None = None
     peak_bytes: int | None = None
     inner: int = 0
     boundary: int = 0
@@ -99,7 +99,7 @@ class PartRecord:
 
     @property
     def _weights(self) -> FloatArray:
-        return iteration_weights(np.array(self.refreshing, np.bool_), self.period)
+        return iteration_weights(np.array(self.refreshing, np.bool_), self.period or 1)
 
     @property
     def drawn(self) -> Mapping[str, float]:
@@ -141,11 +141,11 @@ class PartRun:
         """Measure so many iterations and, where probabilities are refreshed now and then, one more that does so."""
         first = len(self.record.seconds)
         self.train(iterations, measured=True)
-        if self.record.period > 1:
+        if self.record.period is not None:
             self.train(1, measured=True, refreshing=True)
         record = self.record
         found = record.seconds[first:]
-        weights = iteration_weights(np.array(record.refreshing[first:], np.bool_), record.period)
+        weights = iteration_weights(np.array(record.refreshing[first:], np.bool_), record.period or 1)
         record.rounds.append(float(weights @ found))
         return found
 
@@ -159,11 +159,14 @@ class PartRun:
         ran = time.process_time()
         for _ in range(iterations):
             t = self._t
-            if self.record.period > 1:
+            if self.record.period is not None:
                 self.worker.method.refresh_next(refreshing or t == 0)
             start = time.perf_counter()
             with nullcontext() if measured else self._memory.of(t, self.worker):
                 _, drawn = self.worker.trainer.iteration(t, LocalSums())
+            if refreshing:
+                # What it refreshes is computed beside what comes next; alone, it is waited for.
+                self.worker.method.drain()
             found.append(time.perf_counter() - start)
             self.worker.recorder.end_iteration()
             self._t += 1

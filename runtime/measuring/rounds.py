@@ -183,7 +183,7 @@ class Setting:
         rounds, least = (ROUNDS, 1) if self._stay else (SETTLED_ROUNDS, FEWEST_AT_ONCE)
         fits = seconds / rounds - (0.0 if self._stay else self._setup_s)
         # Of a turn, an iteration comes before those that are measured, and perhaps one that refreshes after them.
-        others = 1 if self._method.period == 1 else 3
+        others = 1 if self._method.period is None else 3
         return min(max(int(fits / value) - others, least), LONGEST) if value else least
 
     def _turn(self, part: PartRecord, lead: int, iterations: int) -> None:

@@ -58,9 +58,9 @@ class Method(ABC):
         return 1
 
     @property
-    def period(self) -> int:
-        """Iterations from one refresh of its sampling probabilities to the next; 1: it has none."""
-        return 1
+    def period(self) -> int | None:
+        """Iterations from one refresh of its sampling probabilities to the next; None: it refreshes none."""
+        return None
 
     @property
     def asks_once(self) -> bool:

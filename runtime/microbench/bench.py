@@ -24,9 +24,6 @@ APART: Final = 32 << 20
 """Bytes touched between two uses of the same rows where they shall not be in the cache of one core: as in training,
 whose other work lies between."""
 
-FAR: Final = 192 << 20
-"""The same where they shall come from memory: more than the last cache of most GPUs."""
-
 _LEAST_S: Final = 20e-6
 """A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
 

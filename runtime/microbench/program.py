@@ -46,14 +46,10 @@ def run(request: MicrobenchRequest, place: Place, tell: Callable[[Measurement], 
     # Made before anything is timed: who makes it keeps a core from the one that measures.
     ready = sharing.kernels(bench) if bench.device.type == "cpu" else []
     _together(place, channels)
-    # Some rounds before what processes cost one another, the others after it: one slow minute is not in all.
-    after = request.budget.rounds // 2
     if place.rank == 0 and request.kernels:
-        _alone(bench, request.budget.rounds - after)
+        _alone(bench, request.budget.rounds)
     if bench.device.type == "cpu":
         _shared(bench, ready, place, channels, wire)
-    if place.rank == 0 and request.kernels:
-        _alone(bench, after)
     _together(place, channels)
     prepared.cache_clear()
     if request.network:
@@ -79,7 +75,8 @@ def _shared(
         _together(place, channels)
         if place.rank < count:
             sharing.measure(bench, ready, channels.get(count), count)
-            if wire is not None and count > 1:
+            # With several threads a kernel, those of training cannot be told from those of messages.
+            if wire is not None and count > 1 and bench.request.threads == 1:
                 waking.measure(bench, train, channels[count], wire, count)
 
 

@@ -8,11 +8,8 @@ from collections.abc import Iterator
 import torch
 
 from runtime.aggregate import Matrix
-from runtime.microbench.bench import APART, FAR, Bench, Call
+from runtime.microbench.bench import APART, Bench, Call
 from runtime.microbench.inputs import Shape, made_rows, prepared
-
-FAR_WIDTHS = (64, 256)
-"""Of rows, at which products of rows alike are timed so too."""
 
 MOST_WORK = 1 << 27
 """Entries times width of one call, at most: about a fifth of a second on one core."""
@@ -22,7 +19,7 @@ def measure(bench: Bench) -> None:
     """`spmm` and `spmm_t`.
 
     params: those of `facts_of`, of the matrix as it is multiplied forward; width. hot: 1 where every call has the same
-    rows. apart: bytes touched between two uses of the same rows: of buffers in turn, APART in all or FAR.
+    rows. apart: bytes touched between two uses of the same rows, of buffers in turn.
     """
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     for shape in _shapes(bench):
@@ -31,8 +28,6 @@ def measure(bench: Bench) -> None:
             if shape.entries * width > MOST_WORK:
                 continue
             _both(bench, matrix, {**facts, "width": width}, hot=False)
-            if width in FAR_WIDTHS and not shape.skewed and bench.budget.level != "tiny":
-                _both(bench, matrix, {**facts, "width": width}, hot=False, apart=FAR)
             if width in (16, 128) and not shape.skewed and not shape.local:
                 _both(bench, matrix, {**facts, "width": width}, hot=True)
 

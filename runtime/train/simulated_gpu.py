@@ -17,6 +17,7 @@ from runtime.accelerator.measured_file import measured_setting, refuse_other_gra
 from runtime.accelerator.measured_lengths import MeasuredSeconds
 from runtime.emulation.priority import realtime_priority
 from runtime.exchange import SampledGraph
+from runtime.methods import method_of
 from runtime.methods.worker import Context
 from runtime.train.loop import Trainer
 from runtime.train.reduce import GlobalSums, LocalSums
@@ -102,6 +103,7 @@ def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGra
         exchanges=context.world > 1,
         samples=epsilon < 1.0 or picks,
         picks=picks,
+        period=method_of(options.method, options.knobs).period,
         norm=norm,
         factor=machine.factor,
     )

@@ -34,9 +34,9 @@ class PscGcn(Method):
     cold_start: str = knob(COLD_START)
 
     @property
-    def period(self) -> int:
+    def period(self) -> int | None:
         """Probabilities are recomputed every `refresh` iterations."""
-        return 1 if self.asks_once or self.sampler != "vr" else self.refresh
+        return None if self.asks_once or self.sampler != "vr" else self.refresh
 
     @property
     def asks_once(self) -> bool:

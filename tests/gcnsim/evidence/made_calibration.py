@@ -68,6 +68,7 @@ def calibration(**changes: Any) -> Calibration:
         residuals=(Residual("sockets", 12, 0.05, 0.1, -0.01),),
         error=None,
         spread=None,
+        beside_busy=None,
         ranges={"workers": (2.0, 6.0), "bandwidth": (2.5e7, 2.5e8)},
         seconds=61.5,
     )

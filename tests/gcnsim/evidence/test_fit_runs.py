@@ -13,7 +13,7 @@ from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.evidence.fit import calibrate, ranges
 from gcnsim.evidence.fit_runs import COEFFICIENTS, Coefficient, as_measured, freedom_over, moved, spread_of_repeats
 from gcnsim.evidence.validation import judge
-from gcnsim.records.calibration import Calibration, Fitted, Source, write_calibration
+from gcnsim.records.calibration import Calibration, Fitted, write_calibration
 from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from tests.gcnsim.evidence.conftest import EMULATED, WIDTHS, WriteRun, parts_measured, runs_in, simulated
 from tests.gcnsim.evidence.made_calibration import World, calibration, measurements, of_gpu, write_measurements
@@ -250,8 +250,7 @@ def test_what_runs_lose_beyond_measured_compute_is_found_again(tmp_path: Path) -
     files = parts_measured(tmp_path, *runs, other, seconds=0.01, cores=2, beside=1)
     links = calibrate(write_measurements(tmp_path / "links.json"))
     truth = moved(as_measured(links), [Coefficient("host", "busy_core_rate", "known")], np.log([0.7]))
-    inputs = (*links.inputs, Source("measured_compute", "file", "0" * 64))
-    write_calibration(tmp_path / "truth.json", replace(truth, inputs=inputs))
+    write_calibration(tmp_path / "truth.json", replace(truth, beside_busy=True))
     for run in (*runs, other):
         simulated(run, tmp_path / "truth.json", measured=files)
     found = calibrate(tmp_path / "links.json", runs, measured_compute=files)
@@ -263,3 +262,17 @@ def test_what_runs_lose_beyond_measured_compute_is_found_again(tmp_path: Path) -
         errors.append(max(abs(check.error) for check in checks))
     assert errors[0] < 0.04
     assert errors[1] > 0.1
+
+
+def test_measured_compute_is_all_beside_busy_cores_or_all_alone(tmp_path: Path) -> None:
+    runs = [runs_in(tmp_path)(name, method=name) for name in ("full-graph", "pipegcn")]
+    alone = parts_measured(tmp_path, runs[0], seconds=0.01, cores=2, beside=0)
+    busy = parts_measured(tmp_path, runs[1], seconds=0.02, cores=2, beside=1)
+    links = write_measurements(tmp_path / "links.json")
+    with pytest.raises(ScenarioError, match=r"02.parquet was measured beside busy cores, .*01.parquet alone; allowed"):
+        calibrate(links, runs, measured_compute=[*alone, *busy])
+    record = calibrate(links, runs[:1], measured_compute=alone)
+    assert record.beside_busy is False
+    write_calibration(tmp_path / "alone.json", record)
+    with pytest.raises(ScenarioError, match=r"alone.json was fitted with compute measured alone, .*was measured b"):
+        judge(runs[1:], tmp_path / "alone.json", measured=busy)

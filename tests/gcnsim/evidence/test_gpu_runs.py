@@ -94,7 +94,7 @@ def test_shares_of_links_stay_shares() -> None:
 def calibrate_none() -> Calibration:
     """A record with nothing but a link at half its rate."""
     figures = {"device": {}, "host": {}, "network": {}, "copies": {"efficiency": Fitted(0.5, "chosen for a test")}}
-    return Calibration("t4", {}, {}, (), figures, (), {}, (), None, None, {}, 0.0)
+    return Calibration("t4", {}, {}, (), figures, (), {}, (), None, None, None, {}, 0.0)
 
 
 def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun) -> None:

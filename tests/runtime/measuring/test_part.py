@@ -117,7 +117,7 @@ def test_as_many_rows_are_drawn_as_among_others_while_norms_grow(crew: Crew, opt
 
 def test_a_turn_ends_with_an_iteration_that_refreshes_the_probabilities(options: MakeOptions) -> None:
     given = replace(part_options(options, "psc-cache"), iterations=10**9)
-    record = PartRecord(0, period=4)
+    record = PartRecord(0, period=8)
     run = PartRun(record, given, torch.device("cpu"), DatasetCache(), Mail())
     run.train(3, measured=False)
     before = run.worker.method.norms()
@@ -130,6 +130,6 @@ def test_a_turn_ends_with_an_iteration_that_refreshes_the_probabilities(options:
         assert norms[0] == 3 + 4 * turn + 3
     run.close()
     assert record.refreshing == [False, False, False, True] * 2
-    a, b = np.array(record.seconds).reshape(2, 4), np.array([0.25, 0.25, 0.25, 0.25])
+    a, b = np.array(record.seconds).reshape(2, 4), np.array([7 / 24, 7 / 24, 7 / 24, 1 / 8])
     assert record.rounds == pytest.approx((a @ b).tolist())
     assert record.mean_seconds == pytest.approx(np.mean(record.rounds))
