@@ -39,8 +39,8 @@ class MeasuredSeconds(OpSeconds):
         **named: Any,
     ) -> None:
         """exchanges: whether boundary rows travel. samples: whether a thread draws graphs. picks: whether the device
-        then picks their entries. period: iterations from one refresh of the sampling probabilities to the next, if there is
-        any. Other arguments as of `OpSeconds`."""
+        then picks their entries. period: iterations from one refresh of the sampling probabilities to the next, if
+        there is any. Other arguments as of `OpSeconds`."""
         super().__init__(*arguments, **named)
         order = in_turn(part.refreshing, period or 1)
         own = {key: values[order] for key, values in in_schedule_words(part, on_host=not picks).items()}

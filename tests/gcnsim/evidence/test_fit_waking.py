@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit_links import WAKE_S, fit_links
 from gcnsim.evidence.fit_waking import LEAST_WAKE_S
 from gcnsim.evidence.fitting import Laws
@@ -62,3 +63,10 @@ def test_links_of_gpus_have_no_busy_cores(tmp_path: Path) -> None:
     assert set(laws.host) == {"cores", "message_s", "socket_bandwidth"}
     assert laws.host["message_s"].value == pytest.approx(HOST["message_s"], rel=0.02)
     assert laws.network["latency_s"].value == pytest.approx(NETWORK["latency_s"], rel=0.02)
+
+
+def test_an_answer_without_its_processor_time_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        ScenarioError, match=r"links\.json: has no kernel 'answer_cpu' of 2 processes; python -m runtime"
+    ):
+        fit(tmp_path, *[item for item in answers(2, 1e-3) if item["kernel"] != "answer_cpu"])

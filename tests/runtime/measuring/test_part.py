@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.timeline import KINDS, Direction
+from gcnsim.timeline import KINDS, Direction, OpKind
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
 from runtime.measuring.part import PartRecord, PartRun
@@ -133,3 +133,24 @@ def test_a_turn_ends_with_an_iteration_that_refreshes_the_probabilities(options:
     a, b = np.array(record.seconds).reshape(2, 4), np.array([7 / 24, 7 / 24, 7 / 24, 1 / 8])
     assert record.rounds == pytest.approx((a @ b).tolist())
     assert record.mean_seconds == pytest.approx(np.mean(record.rounds))
+
+
+def test_where_every_iteration_refreshes_only_those_that_do_count(options: MakeOptions) -> None:
+    given = replace(part_options(options, "psc-cache"), iterations=10**9)
+    given = replace(given, knobs={**given.knobs, "refresh": 1})
+    period = method_of(given.method, given.knobs).period
+    assert period == 1
+    record = PartRecord(0, period=period)
+    run = PartRun(record, given, torch.device("cpu"), DatasetCache(), Mail())
+    run.train(3, measured=False)
+    run.turn(2)
+    run.close()
+    assert record.refreshing == [False, False, True]
+    assert record.mean_seconds == pytest.approx(record.seconds[2])
+    sampled = sum(
+        float(seconds)
+        for ops in record.ops
+        for iteration, kind, seconds in zip(ops.iteration, ops.kind, ops.seconds, strict=True)
+        if iteration == 2 and KINDS[kind] is OpKind.SAMPLE
+    )
+    assert 0.0 < sampled < record.seconds[2]
