@@ -46,7 +46,7 @@ def _weighing(code: VectorCode, vectors: int, named: dict[str, Any], kind: Any, 
     return weigh_heads
 
 
-VECTORS: Final = "0c1042cb58706baf"
+VECTORS: Final = "f8cf46bb6c4d7de9"
 """Digest of the `vectors.py` that these kernels are made of."""
 
 _NAMES: Final = (

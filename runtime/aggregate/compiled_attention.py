@@ -17,7 +17,7 @@ from gcnsim.core.compiling import compiled
 from gcnsim.core.ids import AnyArray, IntArray
 from runtime.aggregate.vectors import PLACE, VectorCode, summed
 
-VECTORS: Final = "0c1042cb58706baf"
+VECTORS: Final = "f8cf46bb6c4d7de9"
 """Digest of the `vectors.py` that these kernels are made of."""
 
 _ARRAYS: Final = ("columns", "place_of", "alpha", "x", "h", "out", "products")

@@ -113,7 +113,7 @@ def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
         ({"sampler_threads": 0}, "cluster.sampler_threads: 0 is not allowed"),
         (
             {"sampler_device": "gpu", "device": "cpu-core"},
-            "features, sampler_device, sampler_threads or implementation of its own",
+            "cluster.measured_compute: null is not allowed on CPU cores",
         ),
     ],
 )

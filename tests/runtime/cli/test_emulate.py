@@ -166,4 +166,4 @@ def test_help_has_examples_and_every_option() -> None:
     shown = command.get_help(context)
     assert "Examples:\n    python -m runtime.emulate --hosts 2 --bandwidth" in shown
     options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
-    assert len(options) == 15
+    assert len(options) == 16
