@@ -19,7 +19,7 @@ from gcnsim.core.ids import IntArray
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import Kernel, blocks, layout, simulate_by
-from gcnsim.engine.kernel.memory import RATES, WORDS, packed, real, whole
+from gcnsim.engine.kernel.memory import RATES, WORDS, Known, packed, real, whole
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.kernel.trial import sample
@@ -79,8 +79,8 @@ def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: 
     accesses = open_source(base)
     features = resolve_model(base.workload, accesses.declared).features
     first = write_schedule(base, accesses.counts(base, features, RangeEnd.LIKELY), accesses)
-    blocks(first, 3)
-    blocks(first, 2)
+    kept_of = [len(first.columns._found) for most in (3, 4, 2) if blocks(first, most)]
+    assert kept_of == kept_of[:1] * 3, "the last layout alone is kept"
     columns = first.columns.with_delays(
         2.0 * first.columns.latency_s, 0.5 * first.columns.latency_s, 1.0 + first.columns.queue
     )
@@ -331,6 +331,15 @@ def test_more_flows_of_a_kind_than_are_remembered(kernel: Kernel, copies: int) -
     ]
     schedule = builder.close([builder.compute(OpKind.STEP, 0, 0.5, after=flows[::2])])
     compare(schedule, 6, [uncompiled, kernel])
+
+
+def test_room_of_one_figure_is_room_for_zeros_alone() -> None:
+    builder = Builder("one", Cluster((0,), (Link("l", "nic", "a", "b", LinkSpec(1.0)),)), 1)
+    state = layout(builder.close([builder.compute(OpKind.LOSS, 0, 1.0)]), 1)
+    filled = Known(np.broadcast_to(np.int64(-1), 3), np.broadcast_to(0.5, 3))
+    ints, floats = packed(state._replace(known=filled))
+    assert whole(ints, WORDS).tolist() == [-1] * 3
+    assert real(ints, floats, RATES).tolist() == [0.5] * 3
 
 
 def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:
