@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
-from gcnsim.engine.kernel.groups import grouped
+from gcnsim.engine.kernel.groups import grouped, remembered
 from gcnsim.engine.kernel.memory import (
     ARRAYS,
     ASKED,
@@ -120,6 +120,9 @@ def layout(schedule: Schedule, most: int, large: int = LARGE) -> State:
     calendar = _calendar(ops, links.last.size, resources, columns.streams, most)
     calendar.scalar[GRAIN] = grain
     grains = _grains(ops, links, grain, large)
+    if grains.grouped.any():
+        slots, key_at, rate_at = remembered(np.diff(links.first_bundle), links.alone | grains.grouped)
+        links = links._replace(slots=slots, key_at=key_at, rate_at=rate_at)
     known = Known(
         np.broadcast_to(np.int64(0), int(links.key_at[-1])), np.broadcast_to(0.0, int(links.rate_at[-1]))
     )  # fmt: skip

@@ -342,6 +342,16 @@ def test_room_of_one_figure_is_room_for_zeros_alone() -> None:
     assert real(ints, floats, RATES).tolist() == [0.5] * 3
 
 
+def test_groups_that_are_shared_once_per_grain_remember_nothing() -> None:
+    schedule = written(scenario("psc-gcn", cluster={"gpus": 8, "gpus_per_server": 1, "bandwidth": "10Gbps"}))
+    exact, coarse = layout(schedule, 1), layout(replace(schedule, grain_s=1e-4), 1, large=1)
+    assert exact.links.slots.any()
+    assert coarse.grains.grouped.any()
+    assert not coarse.links.slots[coarse.grains.grouped > 0].any()
+    assert coarse.known.rates.size < exact.known.rates.size
+    np.testing.assert_array_equal(coarse.links.word_at, exact.links.word_at)
+
+
 def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:
     builder = Builder("nothing", Cluster((0,), (Link("l", "nic", "a", "b", LinkSpec(1.0)),)), 1)
     last = builder.compute(OpKind.LOSS, 0, 0.0)
