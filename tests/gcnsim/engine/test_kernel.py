@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import IntArray
 from gcnsim.engine import compile_now
-from gcnsim.engine.kernel import store
+from gcnsim.engine.kernel import driver, store
 from gcnsim.engine.kernel.driver import Kernel, blocks, layout, simulate_by
 from gcnsim.engine.kernel.memory import RATES, WORDS, Known, packed, real, whole
 from gcnsim.engine.kernel.run import run as uncompiled
@@ -331,6 +331,25 @@ def test_more_flows_of_a_kind_than_are_remembered(kernel: Kernel, copies: int) -
     ]
     schedule = builder.close([builder.compute(OpKind.STEP, 0, 0.5, after=flows[::2])])
     compare(schedule, 6, [uncompiled, kernel])
+
+
+@pytest.mark.parametrize("gpus", [3, 8])
+def test_rates_are_those_remembered_where_the_same_flows_meet_again(
+    kernel: Kernel, gpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = written(scenario("psc-gcn", cluster={"gpus": gpus, "gpus_per_server": 1, "bandwidth": "10Gbps"}))
+    expected = simulate(schedule, 3)
+    for one in (uncompiled, kernel):
+        ran, wrong = blocks(schedule, 3), blocks(schedule, 3)
+        real(*ran, RATES)[:] = 0.0
+        with monkeypatch.context() as patched:
+            patched.setattr(driver, "blocks", lambda *_, ran=ran: ran)
+            same(simulate_by(one, schedule, 3), expected)
+            words, rates = whole(ran[0], WORDS), real(*ran, RATES)
+            assert words.any()
+            whole(wrong[0], WORDS)[:], real(*wrong, RATES)[:] = words, 0.5 * rates
+            patched.setattr(driver, "blocks", lambda *_, wrong=wrong: wrong)
+            assert simulate_by(one, schedule, 3).ends[-1].max() > expected.ends[-1].max()
 
 
 def test_room_of_one_figure_is_room_for_zeros_alone() -> None:
