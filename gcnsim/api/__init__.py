@@ -6,9 +6,8 @@
 'pipegcn'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
-
-from gcnsim.core.lazy import lazily
 
 if TYPE_CHECKING:
     from gcnsim.api.answer import Answer, bandwidth_curve
@@ -68,16 +67,23 @@ _NAMES: Final = {
 _BRIEF: Final = frozenset({"compare", "load_graph", "open_sweep", "recommend", "simulate", "sweep", "what_if"})
 """Those whose errors say where they were asked, and no more."""
 
-_found = lazily(__name__, {name: module for module, names in _NAMES.items() for name in names})
+_HOMES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    value = _found(name)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
     if name in _BRIEF:
         from gcnsim.api.brief import brief
 
-        value = globals()[name] = brief(value)
-    return value
+        value = brief(value)
+    # Stored once it is brief: all threads get the same object.
+    return globals().setdefault(name, value)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [

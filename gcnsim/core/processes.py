@@ -56,7 +56,7 @@ def parallel_map_counted(
     *,
     threads: bool = False,
 ) -> list[R]:
-    """As `each`, of a function that also says how far it is: it calls its second argument with what it has just done.
+    """`parallel_map` of a function that also counts: it calls its second argument with what it has just done.
 
     `on_count` hears of it in this process, whichever process did it: at once in this one, else a few times a second.
     threads: in as many threads of this process, for work that mostly runs without the interpreter's lock.

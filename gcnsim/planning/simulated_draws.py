@@ -44,7 +44,7 @@ With more workers, one draw exceeds the limit and takes longer.
 """
 
 AT_A_TIME: Final = 13
-"""The draws that a process simulates before it asks for more."""
+"""The draws that a thread or process simulates before it takes more."""
 
 
 def competitors(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:

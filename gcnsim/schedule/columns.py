@@ -6,7 +6,7 @@ Rows of different lengths (an op's dependencies, its route) are stored as (offse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
@@ -85,6 +85,13 @@ class Columns:
     def shortly(self, name: str, make: Callable[[], T]) -> T:
         """The same as `derived` for results that need more memory than time: large structures recompute them."""
         return self.derived(name, make) if self.size < LARGE else make()
+
+    def latest(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
+        """The same as `derived` for the last `key` alone, which threads replace together with its result."""
+        found: tuple[Hashable, T] | None = self._found.get(name)
+        if found is None or found[0] != key:
+            found = self._found[name] = key, make()
+        return found[1]
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
         """The same ops with other delays of routes, float64[R] each."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
-from gcnsim.engine.kernel.groups import grouped
+from gcnsim.engine.kernel.groups import grouped, remembered
 from gcnsim.engine.kernel.memory import (
     ARRAYS,
     ASKED,
@@ -65,12 +65,15 @@ KEPT: Final = 2_000
 
 
 def blocks(schedule: Schedule, most: int, large: int = LARGE) -> tuple[IntArray, FloatArray]:
-    """`layout` in blocks (`packed`); a structure is laid out once, and then copied with other delays and capacities."""
+    """`layout` in blocks (`packed`); a structure is laid out once, and then copied with other delays and capacities.
+
+    Kept is the last layout of a structure, for so many iterations and links.
+    """
     columns = schedule.columns
     if schedule.cores or schedule.grain_s > 0.0 or columns.size > KEPT:
         return packed(layout(schedule, most, large))
-    used_ints, whole_size, used_floats, real_size = columns.derived(
-        f"{most} iterations on {len(schedule.capacity)} links", lambda: _used(*packed(layout(schedule, most)))
+    used_ints, whole_size, used_floats, real_size = columns.latest(
+        "blocks", (most, len(schedule.capacity)), lambda: _used(*packed(layout(schedule, most)))
     )
     ints, floats = np.zeros(whole_size, np.int64), np.empty(real_size)
     ints[: used_ints.size], floats[: used_floats.size] = used_ints, used_floats
@@ -117,6 +120,9 @@ def layout(schedule: Schedule, most: int, large: int = LARGE) -> State:
     calendar = _calendar(ops, links.last.size, resources, columns.streams, most)
     calendar.scalar[GRAIN] = grain
     grains = _grains(ops, links, grain, large)
+    if grains.grouped.any():
+        slots, key_at, rate_at = remembered(np.diff(links.first_bundle), links.alone | grains.grouped)
+        links = links._replace(slots=slots, key_at=key_at, rate_at=rate_at)
     known = Known(
         np.broadcast_to(np.int64(0), int(links.key_at[-1])), np.broadcast_to(0.0, int(links.rate_at[-1]))
     )  # fmt: skip

@@ -166,6 +166,8 @@ class _Numbers:
         crossing_at, crossing = _flat(self.crossing)
         group = np.repeat(np.arange(len(self.shared), dtype=np.int64), np.diff(self.first_bundle))
         size, bundles, groups = len(self.capacity), len(self.routes), len(self.shared)
+        sizes, alone = np.diff(self.first_bundle), np.array(self.alone, np.int64)
+        slots, key_at, rate_at = remembered(sizes, alone)
         return Links(
             first_bundle=np.array(self.first_bundle, np.int64),
             first_link=np.array(self.first_link, np.int64),
@@ -180,8 +182,12 @@ class _Numbers:
             rank=np.array(self.rank, np.int64),
             turned=bundles + np.array(self.turned, np.int64),
             last=np.zeros(groups, np.int64),
-            alone=np.array(self.alone, np.int64),
-            **_remembered(np.diff(self.first_bundle), self.alone),
+            alone=alone,
+            slots=slots,
+            word_at=np.cumsum(np.append(0, _words(sizes))),
+            key_at=key_at,
+            rate_at=rate_at,
+            token=_tokens(sizes),
             rising=np.zeros(bundles, np.int64),
             capacity=np.array(self.capacity, np.float64),
             left=np.zeros(size),
@@ -194,20 +200,25 @@ class _Numbers:
         )
 
 
-def _remembered(sizes: IntArray, alone: Sequence[int]) -> dict[str, IntArray]:
-    """Of groups of so many bundles, int64[G], the fields of `Links` that say how many sharings are remembered, and
-    where."""
-    words = -(-sizes // PACKED)
-    most = np.minimum(ROOM // (words + sizes), MOST_KEPT) * (1 - np.array(alone, np.int64))
+def remembered(sizes: IntArray, never: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of groups of so many bundles, int64[G], how many sharings are remembered, and where: slots, key_at and rate_at of
+    `Links`; never: 1 of a group that remembers none."""
+    words = _words(sizes)
+    most = np.minimum(ROOM // (words + sizes), MOST_KEPT) * (1 - never)
     slots = np.array([1 << int(item).bit_length() - 1 if item else 0 for item in most.tolist()], np.int64)
-    at = {
-        name: np.cumsum(np.append(0, amounts))
-        for name, amounts in (("word_at", words), ("key_at", slots * words), ("rate_at", slots * sizes))
-    }
-    # Powers of a primitive root: sums of few of them are seldom the same.
+    key_at, rate_at = (np.cumsum(np.append(0, slots * amounts)) for amounts in (words, sizes))
+    return slots, key_at, rate_at
+
+
+def _words(sizes: IntArray) -> IntArray:
+    """Words of the counts of groups of so many bundles."""
+    return -(-sizes // PACKED)
+
+
+def _tokens(sizes: IntArray) -> IntArray:
+    """By bundle, a power of a primitive root: sums of few of them are seldom the same."""
     powers = list(accumulate(repeat(48_271, int(sizes.max(initial=1))), lambda one, base: one * base % (2**31 - 1)))
-    tokens = [powers[:size] for size in sizes.tolist()]
-    return {"slots": slots, **at, "token": np.array([token for own in tokens for token in own], np.int64)}
+    return np.array([token for size in sizes.tolist() for token in powers[:size]], np.int64)
 
 
 def _sides(kinds: Sequence[Kind]) -> tuple[list[int], list[int]]:

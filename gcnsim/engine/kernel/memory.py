@@ -322,15 +322,15 @@ def packed(state: State) -> tuple[IntArray, FloatArray]:
     table[2 * ARRAYS : 2 * (ARRAYS + len(floats))] = real_at
     whole_block, real_block = np.zeros(size, np.int64), np.empty(real_size)
     whole_block[: table.size] = table
-    for index, array in enumerate(ints):
-        if array.strides == (0,):
-            continue
-        whole_block[whole_at[2 * index] : whole_at[2 * index + 1]] = array
-    for index, values in enumerate(floats):
-        if values.strides == (0,):
-            continue
-        real_block[real_at[2 * index] : real_at[2 * index + 1]] = values
+    _fill(whole_block, ints, whole_at)
+    _fill(real_block, floats, real_at)
     return whole_block, real_block
+
+
+def _fill(block: IntArray | FloatArray, arrays: Sequence[IntArray | FloatArray], places: Sequence[int]) -> None:
+    for index, array in enumerate(arrays):
+        if array.strides != (0,) or array[:1].any():
+            block[places[2 * index] : places[2 * index + 1]] = array
 
 
 def _places(arrays: Sequence[IntArray | FloatArray], begin: int) -> tuple[list[int], int]:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import IntArray
 from gcnsim.engine import compile_now
-from gcnsim.engine.kernel import store
+from gcnsim.engine.kernel import driver, store
 from gcnsim.engine.kernel.driver import Kernel, blocks, layout, simulate_by
-from gcnsim.engine.kernel.memory import RATES, WORDS, packed, real, whole
+from gcnsim.engine.kernel.memory import RATES, WORDS, Known, packed, real, whole
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.kernel.trial import sample
@@ -79,8 +79,8 @@ def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: 
     accesses = open_source(base)
     features = resolve_model(base.workload, accesses.declared).features
     first = write_schedule(base, accesses.counts(base, features, RangeEnd.LIKELY), accesses)
-    blocks(first, 3)
-    blocks(first, 2)
+    kept_of = [len(first.columns._found) for most in (3, 4, 2) if blocks(first, most)]
+    assert kept_of == kept_of[:1] * 3, "the last layout alone is kept"
     columns = first.columns.with_delays(
         2.0 * first.columns.latency_s, 0.5 * first.columns.latency_s, 1.0 + first.columns.queue
     )
@@ -331,6 +331,44 @@ def test_more_flows_of_a_kind_than_are_remembered(kernel: Kernel, copies: int) -
     ]
     schedule = builder.close([builder.compute(OpKind.STEP, 0, 0.5, after=flows[::2])])
     compare(schedule, 6, [uncompiled, kernel])
+
+
+@pytest.mark.parametrize("gpus", [3, 8])
+def test_rates_are_those_remembered_where_the_same_flows_meet_again(
+    kernel: Kernel, gpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = written(scenario("psc-gcn", cluster={"gpus": gpus, "gpus_per_server": 1, "bandwidth": "10Gbps"}))
+    expected = simulate(schedule, 3)
+    for one in (uncompiled, kernel):
+        ran, wrong = blocks(schedule, 3), blocks(schedule, 3)
+        real(*ran, RATES)[:] = 0.0
+        with monkeypatch.context() as patched:
+            patched.setattr(driver, "blocks", lambda *_, ran=ran: ran)
+            same(simulate_by(one, schedule, 3), expected)
+            words, rates = whole(ran[0], WORDS), real(*ran, RATES)
+            assert words.any()
+            whole(wrong[0], WORDS)[:], real(*wrong, RATES)[:] = words, 0.5 * rates
+            patched.setattr(driver, "blocks", lambda *_, wrong=wrong: wrong)
+            assert simulate_by(one, schedule, 3).ends[-1].max() > expected.ends[-1].max()
+
+
+def test_room_of_one_figure_is_room_for_zeros_alone() -> None:
+    builder = Builder("one", Cluster((0,), (Link("l", "nic", "a", "b", LinkSpec(1.0)),)), 1)
+    state = layout(builder.close([builder.compute(OpKind.LOSS, 0, 1.0)]), 1)
+    filled = Known(np.broadcast_to(np.int64(-1), 3), np.broadcast_to(0.5, 3))
+    ints, floats = packed(state._replace(known=filled))
+    assert whole(ints, WORDS).tolist() == [-1] * 3
+    assert real(ints, floats, RATES).tolist() == [0.5] * 3
+
+
+def test_groups_that_are_shared_once_per_grain_remember_nothing() -> None:
+    schedule = written(scenario("psc-gcn", cluster={"gpus": 8, "gpus_per_server": 1, "bandwidth": "10Gbps"}))
+    exact, coarse = layout(schedule, 1), layout(replace(schedule, grain_s=1e-4), 1, large=1)
+    assert exact.links.slots.any()
+    assert coarse.grains.grouped.any()
+    assert not coarse.links.slots[coarse.grains.grouped > 0].any()
+    assert coarse.known.rates.size < exact.known.rates.size
+    np.testing.assert_array_equal(coarse.links.word_at, exact.links.word_at)
 
 
 def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:

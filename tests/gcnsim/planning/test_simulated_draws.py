@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.core import processes as processes_module
 from gcnsim.core.ids import FloatArray
+from gcnsim.engine import compile_now, use_reference
 from gcnsim.methods import create_method
 from gcnsim.planning import simulated_draws as module
 from gcnsim.planning.candidate import Candidate, central, estimated_times
@@ -80,16 +82,30 @@ def test_like_is_compared_with_like() -> None:
     assert back.low == pytest.approx(-0.5)
 
 
-def test_the_processes_change_no_byte() -> None:
+def test_the_processes_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compile_now() is None
     scenarios = [scenario(), scenario("pipegcn")]
-    found = []
-    for processes in (1, 2):
+    in_threads: list[int] = []
+    threaded = processes_module._threaded
+
+    def counted(function: Any, items: Any, count: int, meanwhile: Any) -> list[Any]:
+        in_threads.append(count)
+        return threaded(function, items, count, meanwhile)
+
+    def times(processes: int) -> list[bytes]:
         shop = StudyCache(scenarios[0], processes)
         chosen, other = map(shop.candidate, scenarios)
         assert simulate_draws(shop, chosen, [replace(other, estimated=chosen.estimated)])
         assert shop.with_draws == tuple(scenarios)
-        found.append([shop.candidate(item).times.tobytes() for item in scenarios])
-    assert found[0] == found[1]
+        return [shop.candidate(item).times.tobytes() for item in scenarios]
+
+    monkeypatch.setattr(processes_module, "_threaded", counted)
+    one, *others = [times(processes) for processes in (1, 2, 5)]
+    assert in_threads == [2, 5]
+    with use_reference():
+        others += [times(processes) for processes in (1, 2, 5)]
+    assert in_threads == [2, 5], "the reference engine keeps the interpreter's lock: processes"
+    assert others == [one] * 5
 
 
 def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
