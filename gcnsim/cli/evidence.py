@@ -26,9 +26,10 @@ from gcnsim.cli.progress import progress
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
-    """Fit the simulator's figures to this machine.
+    """Fit the simulator's parameters to measurements of a machine.
 
-    MEASUREMENTS is what `python -m runtime.profile` (GPUs) or `python -m runtime.measure --links` (messages) wrote.
+    MEASUREMENTS is what `python -m runtime.survey`, `python -m runtime.profile` (GPUs) or
+    `python -m runtime.measure --links` (messages) wrote.
     Runs given here are seen by the model and cannot be used to validate it.
 
     \b

@@ -20,7 +20,7 @@ from gcnsim.hardware import QUANTITIES, Figure
 from gcnsim.planning.candidate import Candidate, canonical, central, seconds_on
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
-from gcnsim.scenario import Scenario, setting_text
+from gcnsim.scenario import STAGED, Scenario, setting_text
 from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering
@@ -140,6 +140,9 @@ MEASURE: Final = "python -m runtime.measure --device cuda"
 SURVEY: Final = "python -m runtime.survey --device cuda"
 """The command that measures a GPU, its host and the copies between them."""
 
+ONLY_GLOO: Final = "measured with gloo; applies to --transport staged"
+"""The limit of a survey of the network, for answers that assume NCCL."""
+
 OF_GRAPH: Final = frozenset({WORKLOAD, PARTITION})
 """What a real graph would settle."""
 
@@ -170,7 +173,8 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
     if profile in {device.name for device in machine.devices or (machine.device,)}:
         return f"{MEASURE} on one {profile}, then --measured-compute"
     if profile == machine.network.name and cluster.servers > 1:
-        return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
+        gloo = "" if machine.between.transport == STAGED else f" ({ONLY_GLOO})"
+        return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate{gloo}"
     return f"{SURVEY} on one server, then gcnsim calibrate"
 
 

@@ -179,5 +179,5 @@ def less_approximate(method: Method, other: Method) -> str:
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:
-        return "with less stale values"
+        return "with fresher boundary values"
     return "with a smaller cache"

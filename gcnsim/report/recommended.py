@@ -110,7 +110,7 @@ def _front(advice: Advice) -> list[str]:
         for point_report in shown
     ]
     rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
-    title = f"Time against cost of {advice.compared} (= probably beaten in time and cost)"
+    title = f"Time against cost of {advice.compared} (=: no clear difference from a better one)"
     sides = [True, True, True, False, True, False, True, False, True]
     return [title, *aligned(rows, _heads(advice), left=sides, gap=1), *rest]
 

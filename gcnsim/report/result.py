@@ -21,7 +21,7 @@ BUSIEST: Final = 8
 _TIMES = {
     "compute_s": "compute",
     "exposed_comm_s": "exposed communication",
-    "exposed_other_s": "exposed other",
+    "exposed_other_s": "the rest",
     "hidden_comm_s": "hidden communication (overlaps the above)",
     "sampling_s": "sampling (may overlap)",
 }

@@ -111,7 +111,10 @@ class Question:
     min_sampling_rate: float | None = option("Lowest sampling rate that may be recommended", kind="real", default="0.1")
     max_staleness: int | None = option("Highest staleness (tau) that may be recommended", kind="whole", default="2")
     tau: Some[int] | None = option(
-        "Staleness: age of boundary rows in iterations", "method.tau", many=LIST, noun="a whole number of iterations"
+        "Staleness: age in iterations of boundary rows (feature vectors of neighbours on other GPUs)",
+        "method.tau",
+        many=LIST,
+        noun="a whole number of iterations",
     )
     epsilon: Some[float | str] | None = option(
         "Sampling rate: share of each node's edges that is drawn",
@@ -137,7 +140,7 @@ class Question:
         "Recorded run that shows how many iterations --target-accuracy takes", value=(), kind="file", many=REPEATABLE
     )
     target_iterations: Mapping[str, int] | None = option(
-        "Published or assumed iterations to --target-accuracy, for methods without a run",
+        "Your own figure (published or estimated): iterations to --target-accuracy, for methods without a run",
         kind="whole",
         many=PAIRS,
         metavar="METHOD=N",

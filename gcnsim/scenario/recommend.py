@@ -44,7 +44,10 @@ class Recommend(Question):
         after="bandwidth",
     )
     gpus: Some[int] | None = reworded(
-        Question, "gpus", "Numbers of GPUs to choose from", default="1 up to four instances, at most 32"
+        Question,
+        "gpus",
+        "Numbers of GPUs to choose from",
+        default="from 1 GPU up to four whole instances, at most 32 GPUs",
     )
     device: Some[str] | None = reworded(
         Question, "device", "Types of GPU to choose from, instead of cloud instances", default=""

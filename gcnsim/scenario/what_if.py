@@ -48,7 +48,9 @@ class WhatIf(Question):
         after="cache",
     )
     cache_policy: str | None = option(
-        "Which rows are cached: inclusion, degree or random", "method.cache_policy", after="rate"
+        "Which rows are cached: inclusion (likeliest to be needed), degree or random",
+        "method.cache_policy",
+        after="rate",
     )
     norms: str | Path | None = option(
         "Node norms from a training run; variance-reduced sampling uses them", "method.norms", after="cache_policy"

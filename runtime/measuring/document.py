@@ -128,8 +128,10 @@ def _title(setting: Mapping[str, Any], record: SettingRecord) -> str:
     knobs = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in setting["knobs"].items())
     what = f"{setting['method']} ({knobs})" if knobs else setting["method"]
     aim = format_fraction(AIM)
-    reached = f"each mean known to {aim}" if record.known else f"not each mean known to {aim}: the time was over"
-    return f"{what} in {format_seconds(record.seconds)}: {reached}"
+    reached = (
+        f"each mean known to {aim}" if record.known else f"not every mean known to {aim}, because the time was over"
+    )
+    return f"{what}, measured in {format_seconds(record.seconds)}; {reached}"
 
 
 def _missing(part: Mapping[str, Any]) -> str:

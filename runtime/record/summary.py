@@ -209,7 +209,7 @@ def breakdown(final: Mapping[str, Any]) -> str:
         for key, title in _TITLES
         if key in final
     ]
-    lines += [*aligned(results, left=2, indent=2), "", "Per iteration, slowest worker; parts may overlap:"]
+    lines += [*aligned(results, left=2, indent=2), "", "Per iteration, slowest worker; activities may overlap:"]
     return "\n".join([*lines, *aligned(parts, indent=2)])
 
 

@@ -50,6 +50,7 @@ ALLOWED: Final = {
     ("memory.md", ""): "sizes of a float32, and errors that tests/runtime/train/test_memory_predicted.py bounds",
     ("methods.md", "a batch and 1 GB leave"): "the reserve of PaGraph's own code",
     ("questions.md", "fit into 16 GB"): "the reader's question",
+    ("recommend.md", "fewer than 95 % of the draws"): "SURE of gcnsim.planning.capacity_search",
     ("scale.md", ""): "measurements with command, machine and load on the page",
     ("training.md", "the others end within 10 s"): "the limit that tests/runtime/launch checks",
 }

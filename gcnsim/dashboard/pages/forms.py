@@ -206,7 +206,7 @@ FORMS: Final = (
             Field("hours_per_day", "Hours of use a day (empty: all)"),
             Field("host", "Instances", words=rented(), many=True, paths=YAML, none="all with a price"),
             Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none"),
-            Field("gpus", "Numbers of GPUs, separated by commas (empty: 1 up to four instances)"),
+            Field("gpus", "Numbers of GPUs, separated by commas (empty: from 1 GPU up to four whole instances)"),
             Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field(MEASURED, "Measured compute below --files (may be empty)", paths=PARQUET),

@@ -30,7 +30,7 @@ class ColumnHelp(NamedTuple):
 
 MEANINGS: dict[str, ColumnHelp] = {
     "dataset": ColumnHelp("dataset", "The data set, or the file of the graph."),
-    "gpus": ColumnHelp("GPUs", "Number of GPUs, one partition of the graph each."),
+    "gpus": ColumnHelp("GPUs", "Number of GPUs, one part of the graph each."),
     "device": ColumnHelp("device", "The GPU, by its name in the catalogue."),
     "host": ColumnHelp("host", "The server, by its name in the catalogue."),
     "gpus_per_server": ColumnHelp("GPUs per\nserver", "GPUs in one server; the last may hold fewer.", "GPUs/\nserver"),
@@ -54,7 +54,7 @@ MEANINGS: dict[str, ColumnHelp] = {
     "iteration_s": ColumnHelp(
         "{unit} per\niteration",
         "Time of one iteration on the slowest worker, mean over the measured iterations. "
-        "It is the sum of compute, exposed communication and other.",
+        "It is the sum of compute, exposed communication and the rest.",
     ),
     "interval": ColumnHelp("low-high\n{unit}", "The 90 % interval of the iteration time."),
     "iterations_per_epoch": ColumnHelp(
@@ -70,7 +70,7 @@ MEANINGS: dict[str, ColumnHelp] = {
     "shares": ColumnHelp(
         "compute|\nwaiting %",
         "Percentage of the iteration in which the slowest worker's GPU computes, and in which it waits for "
-        "communication; the rest is sampling, optimizer and other.",
+        "communication; the rest is sampling, optimizer and all else.",
         "comp|\nwait %",
     ),
     "limited_by": ColumnHelp(

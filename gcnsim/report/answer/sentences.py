@@ -6,7 +6,7 @@ Terminal, page and notebook print the same words. Missing parts of an answer are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_seconds, range_text
@@ -25,6 +25,11 @@ PRECISION = 0.01
 MOST_EXCLUDED = 4
 """Excluded settings that are named; others are counted."""
 APART = "no clear difference"
+
+OF_KIND: Final = {"GPU compute": ("this GPU", "all GPUs"), "NIC": ("this NIC", "all NICs")}
+"""One resource and all of its kind, by the first words of `Row.limited_by`."""
+
+OTHERS: Final = ("it alone", "all of its kind")
 EVEN = ("partition", "perfectly even")
 """The step that no partitioner can guarantee."""
 
@@ -150,13 +155,16 @@ def limit_text(row: Row) -> str:
         return plain(row.limited_by)
     if share <= PRECISION:
         return plain(f"{row.limited_by}; less than 1 % less time if any one of them is infinitely fast")
-    more = "" if whole <= share + PRECISION else f", {_percent(whole)} if all of its kind are"
+    one = more = ""
+    if whole > share + PRECISION:
+        resource, every = next((words for name, words in OF_KIND.items() if row.limited_by.startswith(name)), OTHERS)
+        one, more = f"{resource} were ", f", {_percent(whole)} if {every} were"
     if whole <= CLOSE:
         more += ", since other work beside it takes nearly as long"
     if waits_longer(row):
         waits = _percent(row.exposed_comm_s / row.iteration_s)
         more += f"; it waits for communication for {waits}, but for several resources, each of which brings less"
-    return plain(f"{row.limited_by}: {_percent(share)} less time if infinitely fast{more}")
+    return plain(f"{row.limited_by}: {_percent(share)} less time if {one}infinitely fast{more}")
 
 
 def waits_longer(row: Row) -> bool:
@@ -172,7 +180,7 @@ def straggler_of(answer: WhatIf) -> str:
     straggler = answer.straggler
     if straggler is None:
         return ""
-    even = "" if straggler.even_s is None else f"; an even partition: {format_seconds(straggler.even_s)}"
+    even = "" if straggler.even_s is None else f"; with an even partition: {format_seconds(straggler.even_s)}"
     return plain(straggler.text + even)
 
 

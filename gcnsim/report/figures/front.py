@@ -72,7 +72,12 @@ class Kind(NamedTuple):
 
 KINDS: Final = (
     Kind("on the front", "compute", "circle", lambda option: option.on_front and not option.chosen),
-    Kind("no clear difference from it", "other", "diamond", lambda option: not (option.on_front or option.chosen)),
+    Kind(
+        "no clear difference from a better one",
+        "other",
+        "diamond",
+        lambda option: not (option.on_front or option.chosen),
+    ),
     Kind("recommended", "recommended", "star", lambda option: option.chosen),
 )
 """The recommended one is drawn last, above all others."""

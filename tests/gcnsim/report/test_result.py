@@ -82,7 +82,7 @@ mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
   iteration  500 ms  (90 % interval 400 ms to 750 ms)
   300 ms   60.0 %  compute
   200 ms   39.9 %  exposed communication
-  400 us  < 0.1 %  exposed other
+  400 us  < 0.1 %  the rest
      0 s      0 %  hidden communication (overlaps the above)
   125 ms   25.0 %  sampling (may overlap)
   speed-up over full-graph 2.50x, limited by NIC of server 1: 42 % less time if infinitely fast
@@ -148,12 +148,12 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     [
         (
             {"share": 0.3, "kind_share": 0.8},
-            "NIC of server 1: 30 % less time if infinitely fast, 80 % if all of its kind are",
+            "NIC of server 1: 30 % less time if this NIC were infinitely fast, 80 % if all NICs were",
         ),
         ({"share": 0.3, "kind_share": 0.3}, "NIC of server 1: 30 % less time if infinitely fast"),
         (
             {"share": 0.02, "kind_share": 0.04},
-            "NIC of server 1: 2.0 % less time if infinitely fast, 4.0 % if all of its kind are, "
+            "NIC of server 1: 2.0 % less time if this NIC were infinitely fast, 4.0 % if all NICs were, "
             "since other work beside it takes nearly as long",
         ),
         (

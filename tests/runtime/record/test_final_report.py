@@ -32,7 +32,7 @@ def test_the_table_is_aligned_with_units() -> None:
         "  bytes sent           1.17 GiB, 1.00 MiB an iteration",
         "  cache hit rate       30.0 %",
         "",
-        "Per iteration, slowest worker; parts may overlap:",
+        "Per iteration, slowest worker; activities may overlap:",
         "  iteration (mean)  20.0 ms  100.0 %",
         "  compute           15.0 ms   75.0 %",
         "  waiting            400 us    2.0 %",

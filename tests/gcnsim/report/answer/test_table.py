@@ -92,9 +92,9 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
     message = (
         answered["recommendation"]["verdict"],
         "confidence 94 %: in 60 of 64 draws",
-        "limited by GPU compute of worker 4: 22 % less time if infinitely fast, 90 % if all of its kind are",
+        "limited by GPU compute of worker 4: 22 % less time if this GPU were infinitely fast, 90 % if all GPUs were",
         "so a faster network changes nothing",
-        "worker 4 has 149,552 boundary nodes (mean 91,725); an even partition: 200 ms",
+        "worker 4 has 149,552 boundary nodes (mean 91,725); with an even partition: 200 ms",
         "considered methods that were asked for",
         "bns-gcn, rate 0.04: below the least rate 0.1",
         "2 more (--json names them)",
