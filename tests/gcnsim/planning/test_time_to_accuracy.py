@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,8 +20,10 @@ from gcnsim.cli.what_if import what_if
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.hardware import prices
-from gcnsim.planning.time_to_accuracy import Subject, Target
+from gcnsim.planning.time_to_accuracy import Failures, Subject, Target
 from gcnsim.records.recorded_run import LearningCurve, read_learning_curve
+from gcnsim.report.answer.rows import with_failures
+from gcnsim.results import TargetRow
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
 from gcnsim.simulation.model import Declared, resolve_model
 from runtime.options import Options
@@ -317,6 +320,28 @@ def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
     validate(dict(answer.payload), schema)
     text = " ".join(str(answer).split())
     assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
+
+
+def _with_failures(seconds: float, high: float, failures: Failures) -> TargetRow:
+    row = TargetRow("pipegcn", 1, 1.0, 1.0, 2, 100, seconds, seconds / 2, high, None, "your figure")
+    return replace(row, failures=failures.report(row, 1))
+
+
+@pytest.mark.parametrize(("work", "best"), [(60.0, 61.1), (600.0, None), (1100.0, None)])
+def test_a_training_below_the_interval_needs_no_checkpoint(work: float, best: float | None) -> None:
+    mtbf_s = 5 * 3600.0
+    found = _with_failures(work, 2 * work, Failures(0.2, 30.0, 300.0)).failures
+    assert found is not None
+    assert found.checkpoint_every_s is None
+    without = mtbf_s * math.exp(300 / mtbf_s) * math.expm1(work / mtbf_s)
+    assert found.seconds == pytest.approx(without)
+    assert best is None or found.seconds == pytest.approx(best, abs=0.1)
+    assert found.seconds < expected_time(work, work, 30.0, 300.0, mtbf_s)
+
+
+def test_a_training_without_a_checkpoint_says_so() -> None:
+    text = with_failures(_with_failures(60.0, 120.0, Failures(0.2, 30.0, 300.0)))
+    assert text.startswith("; with failures (0.0034 expected, no checkpoint) 61.1 s (")
 
 
 @pytest.mark.parametrize(
