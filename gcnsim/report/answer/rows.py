@@ -165,7 +165,10 @@ def with_failures(row: TargetRow) -> str:
         return ""
     if found.seconds is None or found.failures is None:
         return "; with failures it practically never ends"
-    time = f"{format_seconds(found.seconds)}{range_text(found.seconds_low, found.seconds_high)}"
+    ends = range_text(found.seconds_low, found.seconds_high)
+    if found.seconds_low is not None and found.seconds_high is None:
+        ends = f" ({format_seconds(found.seconds_low)} to practically never)"
+    time = f"{format_seconds(found.seconds)}{ends}"
     cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
     every = found.checkpoint_every_s
     written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"

@@ -18,6 +18,7 @@ from jsonschema import validate
 import gcnsim
 from gcnsim.cli.what_if import what_if
 from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.units import format_seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.hardware import prices
 from gcnsim.planning.time_to_accuracy import Failures, Subject, Target
@@ -337,6 +338,14 @@ def test_a_training_below_the_interval_needs_no_checkpoint(work: float, best: fl
     assert found.seconds == pytest.approx(without)
     assert best is None or found.seconds == pytest.approx(best, abs=0.1)
     assert found.seconds < expected_time(work, work, 30.0, 300.0, mtbf_s)
+
+
+def test_an_upper_end_without_end_is_said() -> None:
+    row = _with_failures(60.0, 1.5e7, Failures(0.2, 30.0, 300.0))
+    assert row.failures is not None
+    assert (row.failures.seconds_low is None, row.failures.seconds_high) == (False, None)
+    low = format_seconds(row.failures.seconds_low or 0.0)
+    assert f" ({low} to practically never)" in with_failures(row)
 
 
 def test_a_training_without_a_checkpoint_says_so() -> None:
