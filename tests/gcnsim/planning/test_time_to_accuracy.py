@@ -367,6 +367,22 @@ def test_failures_are_asked_for_whole(given: dict[str, Any], words: str) -> None
         gcnsim.what_if(gpus=2, target_accuracy=0.9, target_iterations={"pipegcn": 5}, **given)
 
 
+def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None:
+    said: list[str] = []
+    gcnsim.what_if(
+        gpus=2,
+        method="pipegcn",
+        target_accuracy=0.9,
+        target_iterations={"full-graph": 5},
+        mtbf="1000h",
+        checkpoint="30s",
+        restart="1min",
+        processes=1,
+        notice=said.append,
+    )
+    assert said == ["failures not computed: the number of iterations is not known"]
+
+
 def test_failures_alone_are_refused() -> None:
     with pytest.raises(ScenarioError, match=r"--mtbf: only valid with --target-accuracy"):
         gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")
