@@ -66,10 +66,16 @@ class Files:
             if upload is None:
                 raise FileError(f"{text}: this upload is no longer here; upload the file again")
             return str(upload)
-        path = (self._root / text).resolve()
+        try:
+            path = (self._root / text).resolve()
+            exists = path.exists()
+        except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an impossible character
+            raise FileError(
+                f"{text[:40]}: cannot be a path; allowed: files below the folder of the dashboard"
+            ) from None
         if not path.is_relative_to(self._root):
             raise FileError(f"{text}: is outside the folder of the dashboard (--files); allowed: files below it")
-        if not path.exists():
+        if not exists:
             raise FileError(f"{text}: does not exist below the folder of the dashboard (--files)")
         return str(path)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from dash import dcc, html
 
@@ -12,6 +13,8 @@ from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
 from gcnsim.report.page.html import one_line
 from gcnsim.results import Row
+
+LOG: Final = logging.getLogger("gcnsim.dashboard")
 
 CONFIG: Any = {
     "displaylogo": False,
@@ -140,6 +143,12 @@ def context(badge: str, of: str) -> html.P:
 def alert(text: str) -> html.P:
     """An error in one line."""
     return html.P(text, className="alert", role="alert")
+
+
+def internal(error: Exception) -> str:
+    """The line of an error that is no user's; it is logged in full."""
+    LOG.error("internal error: %s", type(error).__name__, exc_info=error)
+    return "internal error; the server's terminal has its name"
 
 
 def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:

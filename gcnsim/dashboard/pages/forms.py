@@ -104,8 +104,13 @@ class Form:
 
     def wrong(self, name: str, text: str, files: Files) -> str:
         """What is wrong with the value of a field, in a line; empty where nothing is."""
-        found = next(field for field in self.fields if field.name == name)
+        found = next((field for field in self.fields if field.name == name), None)
         try:
+            if found is None:
+                raise ScenarioError(
+                    f"address: unknown {name[:40]!r}; {nearest(name, [item.name for item in self.fields])}"
+                )
+            _limit(found, text)
             if found.paths:
                 for word in text.split(",") if found.many else [text]:
                     if is_file(word) or not found.words:
@@ -289,14 +294,19 @@ def of_path(path: str) -> Form | None:
 def read(form: Form, query: str | None) -> dict[str, str]:
     """The field values in an address. Raises ScenarioError."""
     values = {field.name: field.usual for field in form.fields}
-    most = {field.name: field.most for field in form.fields}
+    fields = {field.name: field for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
         if name not in values:
             raise ScenarioError(f"address: unknown {name!r}; {nearest(name, values)}")
-        if len(text) > most[name] or not text.isprintable():
-            raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most[name]} printable characters")
+        _limit(fields[name], text)
         values[name] = text
     return values
+
+
+def _limit(field: Field, text: str) -> None:
+    """Raises ScenarioError for a text that no field may have."""
+    if len(text) > field.most or not text.isprintable():
+        raise ScenarioError(f"{field.name}: {text[:40]!r} is not allowed; at most {field.most} printable characters")
 
 
 def layout(form: Form, query: str | None, files: Files) -> html.Div:
@@ -350,7 +360,10 @@ def attach(app: Dash, files: Files) -> None:
     )
     def check(value: Any, name: dict[str, str], path: str) -> Any:
         form = of_path(path)
-        return "" if form is None else form.wrong(name["field"], _text(value), files)
+        try:
+            return "" if form is None else form.wrong(str(name["field"]), _text(value), files)
+        except Exception as error:
+            return parts.internal(error)
 
     @app.callback(
         Output("view", "children"),
