@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dash import dcc, html
 
+from gcnsim.core.errors import GcnsimError
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
@@ -71,6 +72,9 @@ MORE_LABELS: Final = {
 PATHS: Final = ("graph", "measured", "calibration")
 MARKED: Final = ("beside", *PATHS, *MORE, "methods")
 """Fields whose value may be wrong, each with a place for what is wrong."""
+
+OTHERWISE: Final = {"name": "methods", "method": "methods", "measured_compute": "measured", "profile": "graph"}
+"""Fields that the rest of gcnsim calls otherwise."""
 
 TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside")
 """The fields that are lines of text or a choice, the methods aside."""
@@ -183,6 +187,24 @@ def question_of(
     found |= {name: int(found[name]) for name in ("gpus", "tau")}
     texts = {name: str(values.get(name) or "").strip() for name in TEXTS}
     return moved(question, **(found | texts | {"methods": values["methods"] or []}))
+
+
+def marks(line: str, values: Mapping[str, Any], files: Files) -> list[str]:
+    """What to write at each field of `MARKED`: what is wrong with a path, or the message `line` at the field that it
+    begins with. values: the page's fields."""
+    found = {}
+    for name in PATHS:
+        text = str(values.get(name) or "").strip()
+        try:
+            files.path(text)
+        except GcnsimError as error:
+            found[name] = files.shown(str(error))
+        else:
+            if text and line.startswith((f"{text}:", f"{text},")):
+                found[name] = line
+    head = line.partition(":")[0].removeprefix("--").replace("-", "_").rpartition(".")[2]
+    found.setdefault(OTHERWISE.get(head, head), line)
+    return [found.get(name, "") for name in MARKED]
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:

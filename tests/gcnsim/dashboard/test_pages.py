@@ -261,6 +261,45 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("line", "marked"),
+    [
+        ("other.npz: does not exist", {}),
+        ("cluster.host: unknown 'x'", {"host": "cluster.host: unknown 'x'"}),
+        ("workload.hidden: 0 is not allowed", {"hidden": "workload.hidden: 0 is not allowed"}),
+        ("method.rate: 2 is not allowed", {"rate": "method.rate: 2 is not allowed"}),
+        ("--layers: 0 is not allowed", {"layers": "--layers: 0 is not allowed"}),
+        ("cluster.gpus: 6 is not allowed", {}),
+        ("a.npz: holds no array", {"graph": "a.npz: holds no array"}),
+    ],
+)
+def test_a_message_stands_at_its_field(tmp_path: Path, line: str, marked: dict[str, str]) -> None:
+    (tmp_path / "a.npz").touch()
+    found = what_if.marks(line, {"graph": "a.npz"}, Files(tmp_path, tmp_path))
+    assert {name: text for name, text in zip(what_if.MARKED, found, strict=True) if text} == marked
+
+
+def test_each_wrong_path_is_marked(tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    values = {"graph": "nothing.npz", "measured": "../out.parquet", "calibration": ""}
+    with pytest.raises(FileError) as error:
+        what_if.rows_of(PageQuestion(graph="nothing.npz"), None, files)  # type: ignore[arg-type]  # not reached
+    marks = dict(zip(what_if.MARKED, what_if.marks(str(error.value), values, files), strict=True))
+    assert marks["graph"].startswith("nothing.npz: does not exist")
+    assert marks["measured"].startswith("../out.parquet: is outside the folder")
+    assert not any(text for name, text in marks.items() if name not in ("graph", "measured"))
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000, "a\0b"])
+def test_an_impossible_path_is_an_error_in_one_line(tmp_path: Path, text: str) -> None:
+    files, form = Files(tmp_path, tmp_path), forms.of_path("/compare")
+    with pytest.raises(FileError, match="cannot be a path"):
+        files.path(text)
+    assert form is not None
+    assert "at most 300 printable characters" in form.wrong("a", text, files)
+    assert "address: unknown 'nothing'" in form.wrong("nothing", "x", files)
+
+
+@pytest.mark.parametrize(
     ("path", "name", "text", "wrong"),
     [
         ("/plan", "gpus", "-1", "--gpus: -1 is not allowed"),
