@@ -70,10 +70,17 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), m
 
 
 def choice(
-    name: Any, label: str, value: str, options: Sequence[str], *, many: bool = False, none: str = ""
+    name: Any,
+    label: str,
+    value: str,
+    options: Sequence[str],
+    *,
+    many: bool = False,
+    none: str = "",
+    entry: Any = None,
 ) -> html.Div:
     """A list to choose from, which can be searched: of `many` several, between commas in `value`; none: what it says
-    where nothing is chosen, empty where something always is.
+    where nothing is chosen, empty where something always is. entry: the id of a line of text for what is not listed.
     """
     chosen = [word.strip() for word in value.split(",") if word.strip()]
     control = dcc.Dropdown(
@@ -85,7 +92,10 @@ def choice(
         placeholder=none,
         maxHeight=340,
     )
-    return field(name, label, control)
+    if entry is None:
+        return field(name, label, control)
+    line = dcc.Input(id=entry, type="text", value="", debounce=True, maxLength=MOST_TEXT, autoComplete="off")
+    return field(name, label, html.Div([control, html.Label(["or a path: ", line], className="note")]))
 
 
 def _headed(head: str) -> dict[str, Any]:

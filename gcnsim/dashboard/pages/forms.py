@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
 
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
+from gcnsim.core.known_names import known_name
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
@@ -52,6 +53,9 @@ RUNS: Final = ("run.json/",)
 SWEEPS: Final = ("sweep.json/",)
 GRAPHS: Final = (".profile", ".npz", ".mtx", ".el", ".csv", ".tsv")
 YAML: Final = (".yaml", ".yml")
+HOST: Final = "cores:"
+"""What a line of a host file begins with, and none of a device file or a scenario."""
+
 JSON: Final = (".json",)
 PARQUET: Final = (".parquet",)
 SIDES: Final = (*RUNS, *YAML, *JSON)
@@ -60,7 +64,8 @@ SIDES: Final = (*RUNS, *YAML, *JSON)
 
 class Field(NamedTuple):
     """One field. usual: what it says at first; words: what it may say, where these can be listed; many: several of
-    them, between commas; paths: it takes paths, and which are listed; open: also what is not listed. none: what an
+    them, between commas; paths: it takes paths, and which are listed, of those with a line that begins with `holds`;
+    open: also what is not listed. none: what an
     empty list says; most: letters that it takes.
     """
 
@@ -70,15 +75,23 @@ class Field(NamedTuple):
     words: tuple[str, ...] = ()
     many: bool = False
     paths: tuple[str, ...] = ()
+    holds: str = ""
     open: bool = False
     none: str = ""
     most: int = MOST_TEXT
 
     def control(self, value: str, files: Files) -> html.Div:
-        """The field on its page: a list where there is one, else a line of text with what was found as suggestions."""
-        name, listed = {"field": self.name}, [*self.words, *(files.listed(self.paths) if self.paths else ())]
+        """The field on its page: a list where there is one, else a line of text with what was found as suggestions.
+
+        A list of paths has a line of text below it, for paths that are not listed.
+        """
+        name, listed = (
+            {"field": self.name},
+            [*self.words, *(files.listed(self.paths, self.holds) if self.paths else ())],
+        )
         if listed and not self.open and (self.many or not self.paths):
-            return parts.choice(name, self.label, value, listed, many=self.many, none=self.none)
+            entry = {"field": self.name, "of": "more"} if self.paths else None
+            return parts.choice(name, self.label, value, listed, many=self.many, none=self.none, entry=entry)
         return parts.text_field(name, self.label, value, listed, self.most)
 
 
@@ -113,8 +126,10 @@ class Form:
             _limit(found, text)
             if found.paths:
                 for word in text.split(",") if found.many else [text]:
-                    if is_file(word) or not found.words:
+                    if is_file(word.strip()) or not found.words:
                         files.path(word.strip())
+                    elif word.strip():
+                        self.check(name, word.strip())
             elif text:
                 self.check(name, text)
         except GcnsimError as error:
@@ -127,25 +142,26 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
     if found.get("confidence") == CHANCE and "target_iteration" not in found:
         del found["confidence"]
     if "host" in found:
+        _named("host", [item for item in found["host"] if not is_file(item)], hosts())
         found["host"] = [_existing("host", item, files) if is_file(item) else item for item in found["host"]]
-    _named_devices(found.get("device", ()))
+    _named("device", found.get("device", ()), devices())
     for name in OWN_DATA:
         if name in found:
             found |= {"dataset": None, name: files.path(found[name])}
     return found
 
 
-def _named_devices(found: Sequence[str]) -> None:
-    """Raises ScenarioError for what is no name: the file of a device may lie anywhere."""
+def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
+    """Raises ScenarioError for what is no name of the catalogue: a file of it may lie anywhere."""
     for item in found:
-        if item not in devices():
-            raise ScenarioError(f"device: unknown {item[:40]!r}; {nearest(item, devices())}")
+        if known_name(item, known) is None:
+            raise ScenarioError(f"{name}: unknown {item[:40]!r}; {nearest(item, known)}")
 
 
 def _plan_check(name: str, text: str) -> None:
     value = field_value(Recommend, name, text)
-    if name == "device":
-        _named_devices(value)
+    if name in ("device", "host"):
+        _named(name, value, devices() if name == "device" else hosts())
     question = Recommend(**{name: value})
     if options(Recommend)[name].rule is None:
         question.read(name)
@@ -209,7 +225,7 @@ FORMS: Final = (
             Field("confidence", "Chance of meeting it, at least (%)", CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)"),
             Field("hours_per_day", "Hours of use a day (empty: all)"),
-            Field("host", "Instances", words=rented(), many=True, paths=YAML, none="all with a price"),
+            Field("host", "Instances", words=rented(), many=True, paths=YAML, holds=HOST, none="all with a price"),
             Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none"),
             Field("gpus", "Numbers of GPUs, separated by commas (empty: 1 up to four instances)"),
             Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
@@ -366,6 +382,18 @@ def attach(app: Dash, files: Files) -> None:
             return parts.internal(error)
 
     @app.callback(
+        Output({"field": MATCH}, "options"),
+        Output({"field": MATCH}, "value"),
+        Output({"field": MATCH, "of": "more"}, "value"),
+        Input({"field": MATCH, "of": "more"}, "value"),
+        State({"field": MATCH}, "options"),
+        State({"field": MATCH}, "value"),
+        prevent_initial_call=True,
+    )
+    def add(text: Any, listed: Any, chosen: Any) -> Any:
+        return added(_text(text), listed, chosen) or [no_update] * 3
+
+    @app.callback(
         Output("view", "children"),
         Input({"field": ALL}, "value"),
         State({"field": ALL}, "id"),
@@ -381,6 +409,14 @@ def attach(app: Dash, files: Files) -> None:
             return form.view(found, files, "dark" if theme == "dark" else "light")
         except GcnsimError as error:
             return parts.alert(files.shown(str(error)))
+
+
+def added(text: str, listed: Any, chosen: Any) -> tuple[list[Any], list[Any], str] | None:
+    """A list, and what is chosen of it, with the paths in `text` too, and the emptied text; None for no path."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        return None
+    return list(dict.fromkeys([*(listed or []), *words])), list(dict.fromkeys([*(chosen or []), *words])), ""
 
 
 def _found(values: Sequence[Any], names: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -217,7 +217,7 @@ def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> Non
     assert reached[0].endswith("Skip to the page")
     assert "theme-buttonLight or dark" in reached
     assert "job-startDraw the timeline" in reached
-    assert len({item for item in reached if '"field"' in item}) == 11
+    assert len({item for item in reached if '"field"' in item}) == 12
     assert any("timeline.json" in item for item in reached)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from gcnsim import api
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.dashboard import files as module
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
@@ -260,6 +261,39 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
     assert Files(tmp_path, tmp_path).listed(forms.GRAPHS) == ["1/2/3/4/near.npz"]
 
 
+def test_lists_leave_out_what_no_page_should_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside.npz"
+    inside.mkdir()
+    outside.touch()
+    for name in ("a.npz", ".hidden.npz"):
+        (inside / name).touch()
+    (inside / "link.npz").symlink_to(outside)
+    (inside / "own.npz").symlink_to(inside / "a.npz")
+    (inside / "mine.yaml").write_text("title: mine\ncores: 8\n")
+    (inside / "gpu.yaml").write_text("title: mine\nkind: gpu\n")
+    walks: list[object] = []
+    monkeypatch.setattr(module, "_walk", lambda root, walk=module._walk: walks.append(root) or walk(root))
+    files = Files(tmp_path, inside)
+    assert files.listed(forms.GRAPHS) == ["a.npz", "own.npz"]
+    assert files.listed(forms.YAML) == ["gpu.yaml", "mine.yaml"]
+    assert files.listed(forms.YAML, forms.HOST) == ["mine.yaml"]
+    assert len(walks) == 1
+    monkeypatch.setattr(module, "MOST_VISITED", 2)
+    assert Files(tmp_path, inside).listed(forms.GRAPHS) == ["a.npz", "own.npz"]
+
+
+def test_a_path_that_is_not_listed_can_be_entered(tmp_path: Path) -> None:
+    form = forms.of_path("/validation")
+    assert form is not None
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    control = str(form.fields[0].control("", Files(tmp_path, tmp_path)))
+    assert "Dropdown" in control
+    assert "'of': 'more'" in control
+    assert forms.added("far/run, run", ["run"], ["run"]) == (["run", "far/run"], ["run", "far/run"], "")
+    assert forms.added(" ", ["run"], ["run"]) is None
+
+
 @pytest.mark.parametrize(
     ("line", "marked"),
     [
@@ -308,6 +342,8 @@ def test_an_impossible_path_is_an_error_in_one_line(tmp_path: Path, text: str) -
         ("/plan", "target_iteration", "200ms", ""),
         ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
         ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
+        ("/plan", "host", "g5.xlarge,g5.xlarg", "host: unknown 'g5.xlarg'"),
+        ("/plan", "host", "G4DN.12xlarge", ""),
         ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
         ("/plan", "device", "t4,a10g", ""),
         ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),
