@@ -124,9 +124,10 @@ MOST_KEPT: Final = 20_000
 
 MOST_PAGES: Final = 1_000
 
-MOST_GPUS: Final = 24
-"""Rows with more GPUs take longer than a process start. If no page waits for one, its process is killed when another
-row waits.
+USUAL_LAYERS: Final = 2
+MOST_WORK: Final = 24**2 * USUAL_LAYERS
+"""Rows with more GPUs, squared, times layers take longer than a process start. If no page waits for one, its process is
+killed when another row waits.
 """
 
 PATIENCE_S: Final = 1.5
@@ -186,7 +187,7 @@ class Answers:
                 continue
             if self._kept[line].cancel():
                 del self._kept[line], self._wanted[line]
-            elif json.loads(_asked(line)).get("gpus", 0) > MOST_GPUS:
+            elif _work(json.loads(_asked(line))) > MOST_WORK:
                 timer = Timer(PATIENCE_S, self._give_up, [line])
                 timer.daemon = True
                 timer.start()
@@ -274,5 +275,12 @@ def _asked(key: str) -> str:
 
 
 def _effort(options: Mapping[str, Any]) -> tuple[int, int]:
-    """The relative effort of a row, to start slow ones first: GPUs, then how many knobs the method needs."""
-    return options.get("gpus", 0), len(options)
+    """The relative effort of a row, to start slow ones first: its work, then how many knobs the method needs."""
+    return _work(options), len(options)
+
+
+def _work(options: Mapping[str, Any]) -> int:
+    """Pairs of GPUs times layers."""
+    gpus: int = options.get("gpus", 0)
+    layers: int = options.get("layers", USUAL_LAYERS)
+    return gpus**2 * layers

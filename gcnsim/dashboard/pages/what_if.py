@@ -15,7 +15,7 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import FIGURES, MORE, STOPS, PageQuestion, moved, names_of, stops
+from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, stops
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
@@ -65,8 +65,8 @@ MORE_LABELS: Final = {
     "host": "Host: CPU and links of a server",
     "transport": "How rows move between GPUs",
     "model": "Model",
-    "layers": "Layers (empty: the data set's)",
-    "hidden": "Width of the hidden layers (empty: the data set's)",
+    "layers": f"Layers, at most {MOST_OF['layers']} (empty: the data set's)",
+    "hidden": f"Width of the hidden layers, at most {MOST_OF['hidden']} (empty: the data set's)",
     "rate": "rate: share of boundary nodes drawn (bns-gcn; 0.1 or 10%)",
 }
 PATHS: Final = ("graph", "measured", "calibration")

@@ -111,6 +111,7 @@ def test_rows_that_take_long_come_first(asking: Asking) -> None:
     asking.let.set()
     asking.rows(1, MANY, 6).result(20)
     assert asking.begun == [MANY, 6, 1]
+    assert _effort({"gpus": 12, "layers": 16}) > _effort({"gpus": 24})
     entries = [PageQuestion().row_options(None, method) for method in PageQuestion().named]
     assert max(entries, key=_effort)["method"] == "psc-gcn"
 
