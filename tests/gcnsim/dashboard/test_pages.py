@@ -17,6 +17,7 @@ from gcnsim.dashboard import files as module
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.job_results import what_if_address
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.state import PageQuestion, read_address, stops
@@ -224,6 +225,18 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     assert row["iteration_s"] == pytest.approx(content["choice"]["row"]["iteration_s"])
     again = api.simulate(job.folder / "scenario.yaml").result.metrics.iteration_s
     assert again == pytest.approx(content["choice"]["row"]["iteration_s"])
+
+
+def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:
+    hosts = ("g4dn.xlarge", "g4dn.12xlarge", "g5.12xlarge")
+    advice = api.recommend(target_iteration="2s", gpus=(2, 4, 8), method=["pipegcn", "psc-gcn"], host=list(hosts)).told
+    assert len(advice.rows) > 2
+    for point in advice.rows:
+        address = what_if_address(point)
+        assert address is not None, point.name
+        question = read_address(address.removeprefix("/"))
+        (row,) = answers.rows([question.row_options(None, *question.named)])
+        assert row.iteration_s == pytest.approx(point.row.iteration_s), point.name
 
 
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
