@@ -23,7 +23,7 @@ from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
-from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.pages import form_callbacks, forms, what_if
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.report.palette import THEMES
@@ -175,7 +175,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     app.layout = _frame()
     _pages(app, behind)
     _slider_callbacks(app, behind)
-    forms.attach(app, behind.files)
+    form_callbacks.attach(app, behind.files)
     attach_jobs(app, behind.jobs, behind.files)
     server = app.server
     assert isinstance(server, flask.Flask)

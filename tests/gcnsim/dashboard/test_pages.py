@@ -20,6 +20,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.job_results import what_if_address
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.pages.form_callbacks import added
 from gcnsim.dashboard.state import PageQuestion, read_address, stops
 from gcnsim.dashboard.work import FIGURES
 from tests.dashboards import command_line, json_of
@@ -303,8 +304,8 @@ def test_a_path_that_is_not_listed_can_be_entered(tmp_path: Path) -> None:
     control = str(form.fields[0].control("", Files(tmp_path, tmp_path)))
     assert "Dropdown" in control
     assert "'of': 'more'" in control
-    assert forms.added("far/run, run", ["run"], ["run"]) == (["run", "far/run"], ["run", "far/run"], "")
-    assert forms.added(" ", ["run"], ["run"]) is None
+    assert added("far/run, run", ["run"], ["run"]) == (["run", "far/run"], ["run", "far/run"], "")
+    assert added(" ", ["run"], ["run"]) is None
 
 
 @pytest.mark.parametrize(
