@@ -6,13 +6,13 @@ The name of an upload is never used as a path: it only selects the reader.
 from __future__ import annotations
 
 import os
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 from threading import Lock
 from typing import Final
 
+from gcnsim.core import clock
 from gcnsim.core.errors import FileError
 from gcnsim.report.answer.rows import plain
 
@@ -104,7 +104,7 @@ class Files:
 
     def _walked(self) -> list[tuple[Path, list[str]]]:
         """The folders below this one with their files: one walk for all fields of a page."""
-        now = time.monotonic()
+        now = clock.now()
         with self._lock:
             if self._walk is None or now - self._walk[0] > FRESH_S:
                 self._walk = now, list(_walk(self._root))

@@ -17,6 +17,7 @@ from gcnsim.dashboard.pages import forms
 
 def attach(app: Dash, files: Files) -> None:
     """Attach the callbacks of the fields: they update address, command line and content."""
+    _attach_entries(app)
 
     @app.callback(
         Output("query", "data", allow_duplicate=True),
@@ -49,18 +50,6 @@ def attach(app: Dash, files: Files) -> None:
             return parts.internal(error)
 
     @app.callback(
-        Output({"field": MATCH}, "options"),
-        Output({"field": MATCH}, "value"),
-        Output({"field": MATCH, "of": "more"}, "value"),
-        Input({"field": MATCH, "of": "more"}, "value"),
-        State({"field": MATCH}, "options"),
-        State({"field": MATCH}, "value"),
-        prevent_initial_call=True,
-    )
-    def add(text: Any, listed: Any, chosen: Any) -> Any:
-        return added(_text(text), listed, chosen) or [no_update] * 3
-
-    @app.callback(
         Output("view", "children"),
         Input({"field": ALL}, "value"),
         State({"field": ALL}, "id"),
@@ -76,6 +65,22 @@ def attach(app: Dash, files: Files) -> None:
             return form.view(found, files, "dark" if theme == "dark" else "light")
         except GcnsimError as error:
             return parts.alert(files.shown(str(error)))
+
+
+def _attach_entries(app: Dash) -> None:
+    """Attach the callback of the lines of text below lists of paths."""
+
+    @app.callback(
+        Output({"field": MATCH}, "options"),
+        Output({"field": MATCH}, "value"),
+        Output({"field": MATCH, "of": "more"}, "value"),
+        Input({"field": MATCH, "of": "more"}, "value"),
+        State({"field": MATCH}, "options"),
+        State({"field": MATCH}, "value"),
+        prevent_initial_call=True,
+    )
+    def add(text: Any, listed: Any, chosen: Any) -> Any:
+        return added(_text(text), listed, chosen) or [no_update] * 3
 
 
 def added(text: str, listed: Any, chosen: Any) -> tuple[list[Any], list[Any], str] | None:
