@@ -286,7 +286,13 @@ def test_lists_leave_out_what_no_page_should_open(tmp_path: Path, monkeypatch: p
     (inside / "mine.yaml").write_text("title: mine\ncores: 8\n")
     (inside / "gpu.yaml").write_text("title: mine\nkind: gpu\n")
     walks: list[object] = []
-    monkeypatch.setattr(module, "_walk", lambda root, walk=module._walk: walks.append(root) or walk(root))
+    walk = module._walk
+
+    def counted(root: Path) -> Iterator[tuple[Path, list[str]]]:
+        walks.append(root)
+        return walk(root)
+
+    monkeypatch.setattr(module, "_walk", counted)
     files = Files(tmp_path, inside)
     assert files.listed(forms.GRAPHS) == ["a.npz", "own.npz"]
     assert files.listed(forms.YAML) == ["gpu.yaml", "mine.yaml"]
