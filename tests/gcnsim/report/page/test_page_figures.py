@@ -14,7 +14,6 @@ from gcnsim.cli import main
 from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import breakdown_data, breakdown_figure
 from gcnsim.report.images import page_figures
-from tests.dashboards import CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +88,3 @@ def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytes
     assert "exposed communication" in text
     assert main(["images", str(page), "--out", str(out), "--figure", "bandwidth"]) == 0
     assert (out / "bandwidth.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_browser_without_decompression_says_so(page: Path) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shown = browser.new_page()
-        shown.add_init_script("delete window.DecompressionStream")
-        shown.goto(page.as_uri())
-        shown.wait_for_selector("#breakdown:has-text('This figure needs a newer browser.')")
-        browser.close()
