@@ -251,7 +251,7 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     assert bar["x"] == pytest.approx([100 * content["bias"]])
     shown = str(found(job, "light"))
     assert "1 runs" not in shown
-    assert "UNCALIBRATED" in shown
+    assert "MEASURED compute, links assumed" in shown
     (run,) = content["rows"]
     assert run["setting"] in shown
     marks = figures[0]["light"]["layout"]["xaxis"]["tickvals"]
