@@ -1,4 +1,7 @@
-"""`make licences`: packages that gcnsim and its extras bring, with version and licence, from installed metadata."""
+"""`make licences`: packages that gcnsim and its extras bring, with version and licence, from installed metadata.
+
+The last line is the library that is part of gcnsim's files.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 from importlib.metadata import Distribution, distributions
 from typing import Final
 
+from gcnsim.report.page.templates import BUNDLE
 from studies.hashes import normal
 
 _CLASSIFIER: Final = "License :: "
@@ -35,6 +39,11 @@ def listed(paths: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
     return [(name, packages[name].version, licence(packages[name])) for name in sorted(packages)]
 
 
+def bundled() -> tuple[str, str, str]:
+    """The same of the library that is part of gcnsim's files."""
+    return BUNDLE.name, BUNDLE.version, BUNDLE.licence
+
+
 def text(rows: Sequence[tuple[str, str, str]]) -> str:
     """The rows as a table for people."""
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -45,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the table; 1 where a package does not say its licence."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", help="folders of installed packages, as a rule none")
-    rows = listed(parser.parse_args(arguments).paths or None)
+    rows = [*listed(parser.parse_args(arguments).paths or None), bundled()]
     sys.stdout.write(text(rows))
     return int(any(message == _UNSAID for _, _, message in rows))
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import gcnsim
+from gcnsim.report.page.templates import BUNDLE
 from tests.building import ROOT, built, tracked
 
 
@@ -40,7 +41,15 @@ def test_a_release_has_one_version_and_one_date() -> None:
     assert second == f"[{citation['version']}] - {citation['date-released']}"
     assert project["version"] == gcnsim.__version__ == citation["version"]
     assert isinstance(citation["date-released"], date)
-    assert citation["license"] == project["license"]
+    assert citation["license"] == project["license"].partition(" AND ")[0], "the project's own, before its parts'"
+
+
+def test_the_licence_names_those_of_the_bundle() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == BUNDLE.licence
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in project["license-files"]]
+    for title in ("MIT License", "BSD 3-Clause License", "ISC License"):
+        assert any(title in text for text in texts)
 
 
 def test_the_citation_names_the_project_and_no_people() -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gcnsim.api.question import settings
+from gcnsim.core.stamps import Stamp, stamps_of
 from gcnsim.planning.rows import RowEvaluator
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario
@@ -27,11 +28,20 @@ class RowCache:
     """
 
     def __init__(self) -> None:
+        self._stamps: dict[str, Stamp] = {}
+        self._begin()
+
+    def _begin(self) -> None:
         self._templates: OrderedDict[Scenario, Templates] = OrderedDict()
         self._evaluator = RowEvaluator(None, MOST_SOURCES, self._written)
 
     def rows(self, **options: Any) -> list[Row]:
         """The rows for options of `what_if`. Raises GcnsimError (one line: path, value, what is allowed)."""
+        found = stamps_of(options)
+        if any(self._stamps.get(path, stamp) != stamp for path, stamp in found.items()):
+            self._stamps.clear()
+            self._begin()  # A file was changed: what was read of it is out of date.
+        self._stamps |= found
         return list(map(self._evaluator.row, settings(**options)))
 
     def _written(self, scenario: Scenario) -> AbstractContextManager[object]:

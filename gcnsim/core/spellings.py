@@ -35,6 +35,7 @@ _SECONDS: Final = re.compile(r"(?P<prefix>p|n|u|µ|μ|m|pico|nano|micro|milli)?(
 _LONGER: Final = {
     "min": re.compile(r"min|mins|minutes?", re.IGNORECASE),
     "h": re.compile(r"h|hrs?|hours?", re.IGNORECASE),
+    "d": re.compile(r"d|days?", re.IGNORECASE),
 }
 _MONEY: Final = re.compile(r"(?:usd|\$|us-?\$|dollars?)/(?:h|hr|hour)", re.IGNORECASE)
 _SLASH: Final = re.compile(r"\s*(?:/|\bper\b)\s*")

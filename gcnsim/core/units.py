@@ -196,6 +196,7 @@ SECONDS: Final = Quantity(
         "s": Fraction(1),
         "min": Fraction(60),
         "h": Fraction(3600),
+        "d": Fraction(86400),
     },
     examples=("250us", "1.5ms", "2s"),
     shown=("s", "ms", "us", "ns", "ps"),

@@ -22,11 +22,14 @@ def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:
 
 
 def expected_time(
-    work_s: Seconds, interval_s: Seconds, checkpoint_s: Seconds, restart_s: Seconds, mtbf_s: Seconds
+    work_s: Seconds, interval_s: Seconds | None, checkpoint_s: Seconds, restart_s: Seconds, mtbf_s: Seconds
 ) -> Seconds:
-    """Mean seconds until `work_s` of work are done (Daly, equation 20); infinite where it practically never is."""
+    """Mean seconds until `work_s` of work are done (Daly, equation 20); infinite where it practically never is.
+
+    interval_s: None for no checkpoint, so that each failure loses all work.
+    """
+    pieces, piece_s = (1.0, work_s) if interval_s is None else (work_s / interval_s, interval_s + checkpoint_s)
     try:
-        piece = mtbf_s * math.exp(restart_s / mtbf_s) * math.expm1((interval_s + checkpoint_s) / mtbf_s)
+        return pieces * mtbf_s * math.exp(restart_s / mtbf_s) * math.expm1(piece_s / mtbf_s)
     except OverflowError:
         return math.inf
-    return piece * work_s / interval_s

@@ -23,6 +23,7 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.stamps import stamps_of
 
 if TYPE_CHECKING:
     from gcnsim.results import Row
@@ -123,9 +124,10 @@ MOST_KEPT: Final = 20_000
 
 MOST_PAGES: Final = 1_000
 
-MOST_GPUS: Final = 24
-"""Rows with more GPUs take longer than a process start. If no page waits for one, its process is killed when another
-row waits.
+USUAL_LAYERS: Final = 2
+MOST_WORK: Final = 24**2 * USUAL_LAYERS
+"""Rows with more GPUs, squared, times layers take longer than a process start. If no page waits for one, its process is
+killed when another row waits.
 """
 
 PATIENCE_S: Final = 1.5
@@ -185,7 +187,7 @@ class Answers:
                 continue
             if self._kept[line].cancel():
                 del self._kept[line], self._wanted[line]
-            elif json.loads(line).get("gpus", 0) > MOST_GPUS:
+            elif _work(json.loads(_asked(line))) > MOST_WORK:
                 timer = Timer(PATIENCE_S, self._give_up, [line])
                 timer.daemon = True
                 timer.start()
@@ -202,7 +204,7 @@ class Answers:
         from gcnsim.results import Row
 
         turn = turn or RequestTicket()
-        lines = [json.dumps(request, sort_keys=True) for request in requests]
+        lines = [_key(request) for request in requests]
         order = sorted(zip(requests, lines, strict=True), key=lambda item: _effort(item[0]), reverse=True)
         with self._lock:
             if turn.over:
@@ -240,13 +242,13 @@ class Answers:
         worker = self._free.get()
         with self._lock:
             self._running[line] = worker
-        answer = worker.ask(line)
+        answer = worker.ask(_asked(line))
         with self._lock:
             # It was killed, and then requested again.
             again = line in self._given_up and bool(self._wanted[line])
             self._given_up.discard(line)
         if again:
-            answer = worker.ask(line)
+            answer = worker.ask(_asked(line))
         with self._lock:
             del self._running[line], self._wanted[line]
             if "error" in answer:
@@ -261,6 +263,24 @@ class Answers:
             worker.end()
 
 
+def _key(options: Mapping[str, Any]) -> str:
+    """The line of these options, and below it the stamps of the files that they name."""
+    stamps = stamps_of(options)
+    return "\n".join([json.dumps(options, sort_keys=True), *([json.dumps(stamps)] if stamps else [])])
+
+
+def _asked(key: str) -> str:
+    """The line of a key."""
+    return key.partition("\n")[0]
+
+
 def _effort(options: Mapping[str, Any]) -> tuple[int, int]:
-    """The relative effort of a row, to start slow ones first: GPUs, then how many knobs the method needs."""
-    return options.get("gpus", 0), len(options)
+    """The relative effort of a row, to start slow ones first: its work, then how many knobs the method needs."""
+    return _work(options), len(options)
+
+
+def _work(options: Mapping[str, Any]) -> int:
+    """Pairs of GPUs times layers."""
+    gpus: int = options.get("gpus", 0)
+    layers: int = options.get("layers", USUAL_LAYERS)
+    return gpus**2 * layers

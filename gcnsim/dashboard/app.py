@@ -23,7 +23,7 @@ from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
-from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.pages import form_callbacks, forms, what_if
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.report.palette import THEMES
@@ -175,7 +175,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     app.layout = _frame()
     _pages(app, behind)
     _slider_callbacks(app, behind)
-    forms.attach(app, behind.files)
+    form_callbacks.attach(app, behind.files)
     attach_jobs(app, behind.jobs, behind.files)
     server = app.server
     assert isinstance(server, flask.Flask)
@@ -250,6 +250,12 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
         ClientsideFunction("gcnsim", "busy"), Output("asked", "className"), [Input(name, "value") for name in fields]
     )
 
+    def refused(line: str, values: Mapping[str, Any]) -> list[Any]:
+        """An alert in place of an answer, with what is wrong at its field; the old answer stays dimmed."""
+        marks = what_if.marks(line, values, behind.files)
+        kept = [no_update] * (len(outputs) - 8 - len(marks))
+        return [*[no_update] * 6, parts.alert(line), *kept, "old", *marks]
+
     given = [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT]
 
     @app.callback(outputs, *given, prevent_initial_call="initial_duplicate")
@@ -264,10 +270,9 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
         except SupersededError:
             raise PreventUpdate from None
         except GcnsimError as error:
-            line = behind.files.shown(str(error))
-            marks = [line if line.startswith(f"{name}:") else "" for name in what_if.MARKED]
-            kept = [no_update] * (len(outputs) - 8 - len(marks))
-            return [*[no_update] * 6, parts.alert(line), *kept, "old", *marks]
+            return refused(behind.files.shown(str(error)), values)
+        except Exception as error:
+            return refused(parts.internal(error), values)
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [

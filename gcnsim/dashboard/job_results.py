@@ -15,6 +15,7 @@ from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import range_text
 from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation, setting_text
 from gcnsim.dashboard.state import PageQuestion, moved
+from gcnsim.hardware import instance_of
 from gcnsim.methods import has_knob
 from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.page.templates import Sheet
@@ -166,7 +167,12 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
 def what_if_address(point: PointReport) -> str | None:
     """The What-if page of an option; None where no page asks it."""
     row = point.row
-    knobs = {"tau": row.tau, "epsilon": row.epsilon, "cache": 100 * row.cache_fraction, "rate": f"{row.rate:g}"}
+    knobs = {
+        "tau": row.tau,
+        "epsilon": row.epsilon,
+        "cache": round(100 * row.cache_fraction, 4),
+        "rate": f"{row.rate:g}",
+    }
     try:
         question = moved(
             PageQuestion(),
@@ -176,11 +182,20 @@ def what_if_address(point: PointReport) -> str | None:
             bandwidth=row.bandwidth_bytes_per_s * 8 / 1e9,
             methods=[row.method],
             host=point.host or "",
+            gpus_per_server=_per_server(point),
             **{name: value for name, value in knobs.items() if has_knob(row.method, name)},
         )
     except GcnsimError:
         return None
     return f"/{question.address()}"
+
+
+def _per_server(point: PointReport) -> str:
+    """GPUs in each server of an instance type; empty for the usual number."""
+    instance = None if point.host is None else instance_of(point.host)
+    if instance is None:
+        return ""
+    return str(point.row.gpus if point.servers == 1 else instance.gpus)
 
 
 def compare(options: Options, folder: Path, say: Say) -> JobResult:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from dash import dcc, html
 
@@ -12,6 +13,8 @@ from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
 from gcnsim.report.page.html import one_line
 from gcnsim.results import Row
+
+LOG: Final = logging.getLogger("gcnsim.dashboard")
 
 CONFIG: Any = {
     "displaylogo": False,
@@ -67,10 +70,17 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), m
 
 
 def choice(
-    name: Any, label: str, value: str, options: Sequence[str], *, many: bool = False, none: str = ""
+    name: Any,
+    label: str,
+    value: str,
+    options: Sequence[str],
+    *,
+    many: bool = False,
+    none: str = "",
+    entry: Any = None,
 ) -> html.Div:
     """A list to choose from, which can be searched: of `many` several, between commas in `value`; none: what it says
-    where nothing is chosen, empty where something always is.
+    where nothing is chosen, empty where something always is. entry: the id of a line of text for what is not listed.
     """
     chosen = [word.strip() for word in value.split(",") if word.strip()]
     control = dcc.Dropdown(
@@ -82,7 +92,10 @@ def choice(
         placeholder=none,
         maxHeight=340,
     )
-    return field(name, label, control)
+    if entry is None:
+        return field(name, label, control)
+    line = dcc.Input(id=entry, type="text", value="", debounce=True, maxLength=MOST_TEXT, autoComplete="off")
+    return field(name, label, html.Div([control, html.Label(["or a path: ", line], className="note")]))
 
 
 def _headed(head: str) -> dict[str, Any]:
@@ -140,6 +153,12 @@ def context(badge: str, of: str) -> html.P:
 def alert(text: str) -> html.P:
     """An error in one line."""
     return html.P(text, className="alert", role="alert")
+
+
+def internal(error: Exception) -> str:
+    """The line of an error that is no user's; it is logged in full."""
+    LOG.error("internal error: %s", type(error).__name__, exc_info=error)
+    return "internal error; the server's terminal has its name"
 
 
 def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:

@@ -52,6 +52,9 @@ MOST_TEXT: Final = 300
 MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate")
 """Further fields of a what-if, each a text that its own rule reads."""
 
+MOST_OF: Final = {"layers": 16, "hidden": 4096}
+"""The most of a page that answers at once; the command line takes more."""
+
 KNOBS: Final = ("rate",)
 """Those of them that only some methods have."""
 
@@ -224,7 +227,9 @@ def _read(name: str, text: str) -> str:
     value = field_value(WhatIf, name, text)
     if isinstance(value, list) and len(value) > 1:
         raise ScenarioError(f"{name}: {text!r} is not allowed; one value")
-    WhatIf(**{name: value}).values(name, name)
+    (read,) = WhatIf(**{name: value}).values(name, name)
+    if name in MOST_OF and read > MOST_OF[name]:
+        raise ScenarioError(f"{name}: {read} is not allowed; at most {MOST_OF[name]} here, more on the command line")
     return text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -87,16 +87,19 @@ class Failures:
         return cls(per_hour, checkpoint, restart)
 
     def report(self, row: TargetRow, servers: int) -> FailuresReport:
-        """A row's training with checkpoints as often as is best; `row` has seconds."""
+        """A row's training with checkpoints as often as is best, or without any; `row` has seconds."""
         mtbf_s = 3600.0 / (self.per_hour * servers)
         work = row.seconds
         assert work is not None
-        interval = min(best_interval(self.checkpoint_s, mtbf_s), work)
+
+        def mean(seconds: Seconds, interval: Seconds | None) -> Seconds:
+            return expected_time(seconds, interval, self.checkpoint_s, self.restart_s, mtbf_s)
+
+        often = best_interval(self.checkpoint_s, mtbf_s)
+        interval = often if often < work and mean(work, often) <= mean(work, None) else None
 
         def in_all(seconds: Seconds | None) -> Seconds | None:
-            if seconds is None:
-                return None
-            found = expected_time(seconds, interval, self.checkpoint_s, self.restart_s, mtbf_s)
+            found = inf if seconds is None else mean(seconds, interval)
             return found if isfinite(found) else None
 
         total = in_all(work)

@@ -65,7 +65,7 @@ def what_if(
     """Answer the grid, recommend a setting on the best machine, and try one change of each knob from there.
 
     target: an accuracy whose time and cost every row then shows. rule: what may be recommended. extras: optional
-    requests. notice: a callback for warnings about the graph.
+    requests. notice: a callback for warnings about the graph, and for what is not computed.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
@@ -86,6 +86,9 @@ def what_if(
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
+    reached = None if target is None else target_report(studies, first, target, estimates, extras.prices)
+    if reached is not None and target is not None and target.failures and not any(row.seconds for row in reached.rows):
+        notice("failures not computed: the number of iterations is not known")
     question = {"asked": grid.mapping(), "grid": [machine_key(row.scenario) for row in if_result.rows]}
     result = WhatIf(
         scenario=to_mapping(first) | question,
@@ -102,7 +105,7 @@ def what_if(
         fault_free=_fault_free(studies, chosen),
         measured=tuple(beside_measured(studies, extras.measured, estimates)) if extras.measured else None,
         partition_seeds=_partition_seeds(studies, chosen, extras.partition_seeds, progress),
-        target=None if target is None else target_report(studies, first, target, estimates, extras.prices),
+        target=reached,
         prices=prices_report(extras.prices),
     )
     return Answer(result, first, recommended, studies)

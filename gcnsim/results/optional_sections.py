@@ -120,8 +120,8 @@ class FailuresReport:
     """A training with failures, and checkpoints as often as is best: means, by Daly (2006). Null: it practically never
     ends."""
 
-    checkpoint_every_s: Positive
-    """Seconds of training between checkpoints."""
+    checkpoint_every_s: Positive | None
+    """Seconds of training between checkpoints; null: it is done soonest without a checkpoint."""
     seconds: Amount | None
     """Until done, with checkpoints, lost work and restarts."""
     seconds_low: Amount | None

@@ -13,7 +13,7 @@ import pytest
 
 from gcnsim.cli.doctor import CORE
 from studies.hashes import HASHED, ROOT, VERSIONS, hashed, normal, pins, with_wheels
-from studies.licences import licence, listed, text
+from studies.licences import bundled, licence, listed, text
 from studies.package import NEEDS, Environment, complaints, fails_in_one_line, from_file
 from tests.building import built
 
@@ -92,6 +92,7 @@ def test_what_is_installed_is_listed() -> None:
     rows = {name: (version, content) for name, version, content in listed()}
     assert rows["click"] == (version("click"), licence(distribution("click")))
     assert {normal(name) for name in CORE} <= set(rows)
+    assert bundled() == ("plotly.js (cartesian)", "4.1.1", "MIT AND BSD-3-Clause AND ISC")
     assert text([("a", "1", "MIT"), ("longer", "1.0", "BSD")]) == "a       1    MIT\nlonger  1.0  BSD\n"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
-from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
+from dash import html
 
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
+from gcnsim.core.known_names import known_name
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
@@ -52,6 +52,9 @@ RUNS: Final = ("run.json/",)
 SWEEPS: Final = ("sweep.json/",)
 GRAPHS: Final = (".profile", ".npz", ".mtx", ".el", ".csv", ".tsv")
 YAML: Final = (".yaml", ".yml")
+HOST: Final = "cores:"
+"""What a line of a host file begins with, and none of a device file or a scenario."""
+
 JSON: Final = (".json",)
 PARQUET: Final = (".parquet",)
 SIDES: Final = (*RUNS, *YAML, *JSON)
@@ -60,7 +63,8 @@ SIDES: Final = (*RUNS, *YAML, *JSON)
 
 class Field(NamedTuple):
     """One field. usual: what it says at first; words: what it may say, where these can be listed; many: several of
-    them, between commas; paths: it takes paths, and which are listed; open: also what is not listed. none: what an
+    them, between commas; paths: it takes paths, and which are listed, of those with a line that begins with `holds`;
+    open: also what is not listed. none: what an
     empty list says; most: letters that it takes.
     """
 
@@ -70,15 +74,23 @@ class Field(NamedTuple):
     words: tuple[str, ...] = ()
     many: bool = False
     paths: tuple[str, ...] = ()
+    holds: str = ""
     open: bool = False
     none: str = ""
     most: int = MOST_TEXT
 
     def control(self, value: str, files: Files) -> html.Div:
-        """The field on its page: a list where there is one, else a line of text with what was found as suggestions."""
-        name, listed = {"field": self.name}, [*self.words, *(files.listed(self.paths) if self.paths else ())]
+        """The field on its page: a list where there is one, else a line of text with what was found as suggestions.
+
+        A list of paths has a line of text below it, for paths that are not listed.
+        """
+        name, listed = (
+            {"field": self.name},
+            [*self.words, *(files.listed(self.paths, self.holds) if self.paths else ())],
+        )
         if listed and not self.open and (self.many or not self.paths):
-            return parts.choice(name, self.label, value, listed, many=self.many, none=self.none)
+            entry = {"field": self.name, "of": "more"} if self.paths else None
+            return parts.choice(name, self.label, value, listed, many=self.many, none=self.none, entry=entry)
         return parts.text_field(name, self.label, value, listed, self.most)
 
 
@@ -104,12 +116,19 @@ class Form:
 
     def wrong(self, name: str, text: str, files: Files) -> str:
         """What is wrong with the value of a field, in a line; empty where nothing is."""
-        found = next(field for field in self.fields if field.name == name)
+        found = next((field for field in self.fields if field.name == name), None)
         try:
+            if found is None:
+                raise ScenarioError(
+                    f"address: unknown {name[:40]!r}; {nearest(name, [item.name for item in self.fields])}"
+                )
+            _limit(found, text)
             if found.paths:
                 for word in text.split(",") if found.many else [text]:
-                    if is_file(word) or not found.words:
+                    if is_file(word.strip()) or not found.words:
                         files.path(word.strip())
+                    elif word.strip():
+                        self.check(name, word.strip())
             elif text:
                 self.check(name, text)
         except GcnsimError as error:
@@ -122,25 +141,26 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
     if found.get("confidence") == CHANCE and "target_iteration" not in found:
         del found["confidence"]
     if "host" in found:
+        _named("host", [item for item in found["host"] if not is_file(item)], hosts())
         found["host"] = [_existing("host", item, files) if is_file(item) else item for item in found["host"]]
-    _named_devices(found.get("device", ()))
+    _named("device", found.get("device", ()), devices())
     for name in OWN_DATA:
         if name in found:
             found |= {"dataset": None, name: files.path(found[name])}
     return found
 
 
-def _named_devices(found: Sequence[str]) -> None:
-    """Raises ScenarioError for what is no name: the file of a device may lie anywhere."""
+def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
+    """Raises ScenarioError for what is no name of the catalogue: a file of it may lie anywhere."""
     for item in found:
-        if item not in devices():
-            raise ScenarioError(f"device: unknown {item[:40]!r}; {nearest(item, devices())}")
+        if known_name(item, known) is None:
+            raise ScenarioError(f"{name}: unknown {item[:40]!r}; {nearest(item, known)}")
 
 
 def _plan_check(name: str, text: str) -> None:
     value = field_value(Recommend, name, text)
-    if name == "device":
-        _named_devices(value)
+    if name in ("device", "host"):
+        _named(name, value, devices() if name == "device" else hosts())
     question = Recommend(**{name: value})
     if options(Recommend)[name].rule is None:
         question.read(name)
@@ -204,7 +224,7 @@ FORMS: Final = (
             Field("confidence", "Chance of meeting it, at least (%)", CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)"),
             Field("hours_per_day", "Hours of use a day (empty: all)"),
-            Field("host", "Instances", words=rented(), many=True, paths=YAML, none="all with a price"),
+            Field("host", "Instances", words=rented(), many=True, paths=YAML, holds=HOST, none="all with a price"),
             Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none"),
             Field("gpus", "Numbers of GPUs, separated by commas (empty: from 1 GPU up to four whole instances)"),
             Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
@@ -289,14 +309,19 @@ def of_path(path: str) -> Form | None:
 def read(form: Form, query: str | None) -> dict[str, str]:
     """The field values in an address. Raises ScenarioError."""
     values = {field.name: field.usual for field in form.fields}
-    most = {field.name: field.most for field in form.fields}
+    fields = {field.name: field for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
         if name not in values:
             raise ScenarioError(f"address: unknown {name!r}; {nearest(name, values)}")
-        if len(text) > most[name] or not text.isprintable():
-            raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most[name]} printable characters")
+        _limit(fields[name], text)
         values[name] = text
     return values
+
+
+def _limit(field: Field, text: str) -> None:
+    """Raises ScenarioError for a text that no field may have."""
+    if len(text) > field.most or not text.isprintable():
+        raise ScenarioError(f"{field.name}: {text[:40]!r} is not allowed; at most {field.most} printable characters")
 
 
 def layout(form: Form, query: str | None, files: Files) -> html.Div:
@@ -320,60 +345,3 @@ def layout(form: Form, query: str | None, files: Files) -> html.Div:
             parts.job_panel(form.button, form.note, begins=begins and not wrong),
         ]
     )
-
-
-def attach(app: Dash, files: Files) -> None:
-    """Attach the callbacks of the fields: they update address, command line and content."""
-
-    @app.callback(
-        Output("query", "data", allow_duplicate=True),
-        Output("command", "children", allow_duplicate=True),
-        Input({"field": ALL}, "value"),
-        State({"field": ALL}, "id"),
-        State("url", "pathname"),
-        prevent_initial_call="initial_duplicate",
-    )
-    def follow(values: list[Any], names: list[dict[str, str]], path: str) -> Any:
-        form = of_path(path)
-        if form is None:
-            return no_update, no_update
-        found = _found(values, names)
-        usual = {field.name: field.usual for field in form.fields}
-        options = {name: text for name, text in found.items() if text != usual[name]}
-        return (f"?{urlencode(options)}" if options else ""), shlex.join(form.command(found))
-
-    @app.callback(
-        Output({"field": MATCH, "of": "wrong"}, "children"),
-        Input({"field": MATCH}, "value"),
-        State({"field": MATCH}, "id"),
-        State("url", "pathname"),
-    )
-    def check(value: Any, name: dict[str, str], path: str) -> Any:
-        form = of_path(path)
-        return "" if form is None else form.wrong(name["field"], _text(value), files)
-
-    @app.callback(
-        Output("view", "children"),
-        Input({"field": ALL}, "value"),
-        State({"field": ALL}, "id"),
-        State("url", "pathname"),
-        State("theme", "data"),
-    )
-    def view(values: list[Any], names: list[dict[str, str]], path: str, theme: str | None) -> Any:
-        form = of_path(path)
-        if form is None or form.view is None:
-            return no_update
-        try:
-            found = read(form, f"?{urlencode(_found(values, names))}")
-            return form.view(found, files, "dark" if theme == "dark" else "light")
-        except GcnsimError as error:
-            return parts.alert(files.shown(str(error)))
-
-
-def _found(values: Sequence[Any], names: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {name["field"]: _text(value) for name, value in zip(names, values, strict=True)}
-
-
-def _text(value: Any) -> str:
-    """What a field says: of a list what is chosen, between commas."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()

@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from dash import dcc, html
 
+from gcnsim.core.errors import GcnsimError
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import FIGURES, MORE, STOPS, PageQuestion, moved, names_of, stops
+from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, stops
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
@@ -64,13 +65,16 @@ MORE_LABELS: Final = {
     "host": "Host: CPU and links of a server",
     "transport": "How rows move between GPUs",
     "model": "Model",
-    "layers": "Layers (empty: the data set's)",
-    "hidden": "Width of the hidden layers (empty: the data set's)",
+    "layers": f"Layers, at most {MOST_OF['layers']} (empty: the data set's)",
+    "hidden": f"Width of the hidden layers, at most {MOST_OF['hidden']} (empty: the data set's)",
     "rate": "rate: share of boundary nodes drawn (bns-gcn; 0.1 or 10%)",
 }
 PATHS: Final = ("graph", "measured", "calibration")
 MARKED: Final = ("beside", *PATHS, *MORE, "methods")
 """Fields whose value may be wrong, each with a place for what is wrong."""
+
+OTHERWISE: Final = {"name": "methods", "method": "methods", "measured_compute": "measured", "profile": "graph"}
+"""Fields that the rest of gcnsim calls otherwise."""
 
 TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside")
 """The fields that are lines of text or a choice, the methods aside."""
@@ -183,6 +187,24 @@ def question_of(
     found |= {name: int(found[name]) for name in ("gpus", "tau")}
     texts = {name: str(values.get(name) or "").strip() for name in TEXTS}
     return moved(question, **(found | texts | {"methods": values["methods"] or []}))
+
+
+def marks(line: str, values: Mapping[str, Any], files: Files) -> list[str]:
+    """What to write at each field of `MARKED`: what is wrong with a path, or the message `line` at the field that it
+    begins with. values: the page's fields."""
+    found = {}
+    for name in PATHS:
+        text = str(values.get(name) or "").strip()
+        try:
+            files.path(text)
+        except GcnsimError as error:
+            found[name] = files.shown(str(error))
+        else:
+            if text and line.startswith((f"{text}:", f"{text},")):
+                found[name] = line
+    head = line.partition(":")[0].removeprefix("--").replace("-", "_").rpartition(".")[2]
+    found.setdefault(OTHERWISE.get(head, head), line)
+    return [found.get(name, "") for name in MARKED]
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:

@@ -155,20 +155,24 @@ def _reached(row: TargetRow) -> str:
     cost = "" if row.usd is None else f", {row.usd:.2f} USD"
     if row.cost is not None and row.currency is not None:
         cost = f", {row.cost:.2f} {row.currency}"
-    return f"{seconds}{cost}: {row.iterations} iterations ({row.source}){_with_failures(row)}"
+    return f"{seconds}{cost}: {row.iterations} iterations ({row.source}){with_failures(row)}"
 
 
-def _with_failures(row: TargetRow) -> str:
+def with_failures(row: TargetRow) -> str:
     """How long and at what cost with failures and checkpoints; empty where that was not asked."""
     found = row.failures
     if found is None:
         return ""
     if found.seconds is None or found.failures is None:
         return "; with failures it practically never ends"
-    time = f"{format_seconds(found.seconds)}{range_text(found.seconds_low, found.seconds_high)}"
+    ends = range_text(found.seconds_low, found.seconds_high)
+    if found.seconds_low is not None and found.seconds_high is None:
+        ends = f" ({format_seconds(found.seconds_low)} to practically never)"
+    time = f"{format_seconds(found.seconds)}{ends}"
     cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
-    every = format_seconds(found.checkpoint_every_s)
-    return f"; with failures ({found.failures:.2g} expected, a checkpoint every {every}) {time}{cost}"
+    every = found.checkpoint_every_s
+    written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"
+    return f"; with failures ({found.failures:.2g} expected, {written}) {time}{cost}"
 
 
 _TITLES = {"like_questions": "similar questions"}

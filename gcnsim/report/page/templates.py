@@ -22,7 +22,27 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 PLOTLY: Final = Path(__file__).parents[1] / "templates" / "plotly-cartesian.min.js.gz"
-"""The bundle of plotly.js (MIT licence) that draws bars, lines and heat maps: a tenth of the whole library."""
+"""The bundle of plotly.js that draws bars, lines and heat maps: a tenth of the whole library."""
+
+
+class Bundle(NamedTuple):
+    """A library that is part of gcnsim's files. origin: the file of a release; sha256: of the file here."""
+
+    name: str
+    version: str
+    licence: str
+    origin: str
+    sha256: str
+
+
+BUNDLE: Final = Bundle(
+    name="plotly.js (cartesian)",
+    version="4.1.1",
+    licence="MIT AND BSD-3-Clause AND ISC",
+    origin="dist/plotly-cartesian.min.js of plotly.js (https://plotly.com/javascript), compressed with gzip",
+    sha256="d7eb3e363b08c539569af55384352fa83cb47801e04a79aa819d5c40570ce38d",
+)
+"""Where `PLOTLY` is from; its licences are in `plotly-LICENSE.txt`."""
 
 
 class Sheet(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,3 +45,14 @@ def test_schedules_are_kept_for_few_pairs_of_workers(monkeypatch: pytest.MonkeyP
     assert [template.cluster.gpus for template in warm_rows._templates] == [4, 2]
     warm_rows.rows(method="full-graph", gpus=6)
     assert [template.cluster.gpus for template in warm_rows._templates] == [6]
+
+
+def test_a_changed_graph_is_read_again(tmp_path: Path) -> None:
+    warm_rows, graph = RowCache(), tmp_path / "ring.csv"
+    found = []
+    for nodes in (60, 400):
+        graph.write_text("".join(f"{node},{(node + 1) % nodes}\n" for node in range(nodes)), encoding="utf-8")
+        question = SETTINGS[1] | {"graph": str(graph)}
+        found.append(warm_rows.rows(**question))
+        assert found[-1] == RowCache().rows(**question)
+    assert found[0] != found[1]

@@ -118,6 +118,7 @@ def test_a_unit_is_read_as_people_write_it() -> None:
     assert {units.nbytes(text) for text in ("64kib", "64KIB", "64 kibibytes")} == {65536.0}
     assert {units.seconds(text) for text in ("10 msec", "10 milliseconds", "10 mS", "10000 usec")} == {0.01}
     assert {units.seconds(text) for text in ("2 Min", "120 S", "120 seconds", "2 minutes")} == {120.0}
+    assert {units.seconds(text) for text in ("90d", "90 days", "90 Day", "2160h")} == {90 * 86400.0}
     assert {units.FLOPS.parse(text) for text in ("8 TFLOPs", "8tflops", "8 TFlop/s")} == {8e12}
     assert units.money("1.5 $/hour") == units.money("1.5usd/h") == 1.5
     assert units.RATE.parse("120 Medge/s") == units.RATE.parse("120medges/s") == 120e6

@@ -44,6 +44,19 @@ def test_no_other_interval_is_much_better_than_the_best(checkpoint: float, mtbf:
     assert expected_time(1e5, best, checkpoint, 60.0, mtbf) <= 1.001 * least
 
 
+def test_without_a_checkpoint_each_failure_loses_all_work() -> None:
+    draw = np.random.default_rng(7)
+    total, work, restart, mtbf = 0.0, 600.0, 300.0, 1800.0
+    for _ in range(TRAININGS):
+        needed = work
+        while (fails := float(draw.exponential(mtbf))) < needed:
+            total += fails
+            needed = restart + work
+        total += needed
+    closed = expected_time(work, None, 30.0, restart, mtbf)
+    assert total / TRAININGS == pytest.approx(closed, rel=0.06)
+
+
 def test_rare_failures_leave_the_work_alone_and_frequent_ones_no_end() -> None:
     assert expected_time(1e4, best_interval(1.0, 1e12), 1.0, 1.0, 1e12) == pytest.approx(1e4, rel=1e-4)
     assert best_interval(100.0, 50.0) == 50.0

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -96,10 +97,21 @@ def test_an_equal_question_is_asked_once(asking: Asking) -> None:
     assert asking.begun == [2, 1]
 
 
+def test_a_row_of_a_changed_file_is_asked_again(asking: Asking, tmp_path: Path) -> None:
+    asking.let.set()
+    graph = tmp_path / "graph.csv"
+    for content, count in (("a", 1), ("a", 1), ("ab", 2)):
+        if not graph.exists() or graph.read_text() != content:
+            graph.write_text(content)
+        assert asking.made.rows([{"gpus": 2, "graph": str(graph)}]) == []
+        assert asking.begun == [2] * count
+
+
 def test_rows_that_take_long_come_first(asking: Asking) -> None:
     asking.let.set()
     asking.rows(1, MANY, 6).result(20)
     assert asking.begun == [MANY, 6, 1]
+    assert _effort({"gpus": 12, "layers": 16}) > _effort({"gpus": 24})
     entries = [PageQuestion().row_options(None, method) for method in PageQuestion().named]
     assert max(entries, key=_effort)["method"] == "psc-gcn"
 

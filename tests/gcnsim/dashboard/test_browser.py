@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import gcnsim
 from tests.dashboards import PATIENCE_MS, TOKEN, Looking, command_line
 
 PAGES = (
@@ -198,6 +199,16 @@ def test_a_list_is_searched_and_back_shows_the_question_before(looking: Looking)
     assert looking.page.evaluate("location.search") == ""
 
 
+def test_a_path_that_no_list_has_is_entered(looking: Looking) -> None:
+    looking.open("/validation")
+    entry = """input[id='{"field":"runs","of":"more"}']"""
+    looking.page.fill(entry, "far/run")
+    looking.page.press(entry, "Enter")
+    looking.page.wait_for_selector("#command:has-text('gcnsim validate far/run')")
+    looking.page.wait_for_selector(".wrong:has-text('far/run: does not exist')")
+    assert looking.page.input_value(entry) == ""
+
+
 def test_a_figure_is_downloaded_as_a_picture(looking: Looking) -> None:
     looking.open("/")
     looking.headline()
@@ -274,3 +285,12 @@ def test_a_token_opens_the_pages(chromium: Any, guarded: str) -> None:
     page.wait_for_selector("#headline:not(:empty)", timeout=PATIENCE_MS)
     assert re.fullmatch(r"http://[^/]+/", page.url)
     context.close()
+
+
+def test_a_page_in_a_browser_without_decompression_says_so(chromium: Any, tmp_path: Path) -> None:
+    gcnsim.what_if(gpus=2, method=["full-graph"], iterations=2, processes=1).to_html(tmp_path / "answer.html")
+    page = chromium.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto((tmp_path / "answer.html").as_uri())
+    page.wait_for_selector("#breakdown:has-text('This figure needs a newer browser.')", timeout=PATIENCE_MS)
+    page.close()

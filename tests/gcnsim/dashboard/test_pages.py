@@ -13,11 +13,14 @@ import pytest
 
 from gcnsim import api
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.dashboard import files as module
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.job_results import what_if_address
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.pages.form_callbacks import added
 from gcnsim.dashboard.state import PageQuestion, read_address, stops
 from gcnsim.dashboard.work import FIGURES
 from tests.dashboards import command_line, json_of
@@ -225,6 +228,18 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     assert again == pytest.approx(content["choice"]["row"]["iteration_s"])
 
 
+def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:
+    hosts = ("g4dn.xlarge", "g4dn.12xlarge", "g5.12xlarge")
+    advice = api.recommend(target_iteration="2s", gpus=(2, 4, 8), method=["pipegcn", "psc-gcn"], host=list(hosts)).told
+    assert len(advice.rows) > 2
+    for point in advice.rows:
+        address = what_if_address(point)
+        assert address is not None, point.name
+        question = read_address(address.removeprefix("/"))
+        (row,) = answers.rows([question.row_options(None, *question.named)])
+        assert row.iteration_s == pytest.approx(point.row.iteration_s), point.name
+
+
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
     form = forms.of_path("/validation")
     assert form is not None
@@ -236,7 +251,7 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     assert bar["x"] == pytest.approx([100 * content["bias"]])
     shown = str(found(job, "light"))
     assert "1 runs" not in shown
-    assert "MEASURED" in shown
+    assert "MEASURED compute, links assumed" in shown
     (run,) = content["rows"]
     assert run["setting"] in shown
     marks = figures[0]["light"]["layout"]["xaxis"]["tickvals"]
@@ -260,6 +275,84 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
     assert Files(tmp_path, tmp_path).listed(forms.GRAPHS) == ["1/2/3/4/near.npz"]
 
 
+def test_lists_leave_out_what_no_page_should_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside.npz"
+    inside.mkdir()
+    outside.touch()
+    for name in ("a.npz", ".hidden.npz"):
+        (inside / name).touch()
+    (inside / "link.npz").symlink_to(outside)
+    (inside / "own.npz").symlink_to(inside / "a.npz")
+    (inside / "mine.yaml").write_text("title: mine\ncores: 8\n")
+    (inside / "gpu.yaml").write_text("title: mine\nkind: gpu\n")
+    walks: list[object] = []
+    walk = module._walk
+
+    def counted(root: Path) -> Iterator[tuple[Path, list[str]]]:
+        walks.append(root)
+        return walk(root)
+
+    monkeypatch.setattr(module, "_walk", counted)
+    files = Files(tmp_path, inside)
+    assert files.listed(forms.GRAPHS) == ["a.npz", "own.npz"]
+    assert files.listed(forms.YAML) == ["gpu.yaml", "mine.yaml"]
+    assert files.listed(forms.YAML, forms.HOST) == ["mine.yaml"]
+    assert len(walks) == 1
+    monkeypatch.setattr(module, "MOST_VISITED", 2)
+    assert Files(tmp_path, inside).listed(forms.GRAPHS) == ["a.npz", "own.npz"]
+
+
+def test_a_path_that_is_not_listed_can_be_entered(tmp_path: Path) -> None:
+    form = forms.of_path("/validation")
+    assert form is not None
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    control = str(form.fields[0].control("", Files(tmp_path, tmp_path)))
+    assert "Dropdown" in control
+    assert "'of': 'more'" in control
+    assert added("far/run, run", ["run"], ["run"]) == (["run", "far/run"], ["run", "far/run"], "")
+    assert added(" ", ["run"], ["run"]) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "marked"),
+    [
+        ("other.npz: does not exist", {}),
+        ("cluster.host: unknown 'x'", {"host": "cluster.host: unknown 'x'"}),
+        ("workload.hidden: 0 is not allowed", {"hidden": "workload.hidden: 0 is not allowed"}),
+        ("method.rate: 2 is not allowed", {"rate": "method.rate: 2 is not allowed"}),
+        ("--layers: 0 is not allowed", {"layers": "--layers: 0 is not allowed"}),
+        ("cluster.gpus: 6 is not allowed", {}),
+        ("a.npz: holds no array", {"graph": "a.npz: holds no array"}),
+    ],
+)
+def test_a_message_stands_at_its_field(tmp_path: Path, line: str, marked: dict[str, str]) -> None:
+    (tmp_path / "a.npz").touch()
+    found = what_if.marks(line, {"graph": "a.npz"}, Files(tmp_path, tmp_path))
+    assert {name: text for name, text in zip(what_if.MARKED, found, strict=True) if text} == marked
+
+
+def test_each_wrong_path_is_marked(tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    values = {"graph": "nothing.npz", "measured": "../out.parquet", "calibration": ""}
+    with pytest.raises(FileError) as error:
+        what_if.rows_of(PageQuestion(graph="nothing.npz"), None, files)  # type: ignore[arg-type]  # not reached
+    marks = dict(zip(what_if.MARKED, what_if.marks(str(error.value), values, files), strict=True))
+    assert marks["graph"].startswith("nothing.npz: does not exist")
+    assert marks["measured"].startswith("../out.parquet: is outside the folder")
+    assert not any(text for name, text in marks.items() if name not in ("graph", "measured"))
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000, "a\0b"])
+def test_an_impossible_path_is_an_error_in_one_line(tmp_path: Path, text: str) -> None:
+    files, form = Files(tmp_path, tmp_path), forms.of_path("/compare")
+    with pytest.raises(FileError, match="cannot be a path"):
+        files.path(text)
+    assert form is not None
+    assert "at most 300 printable characters" in form.wrong("a", text, files)
+    assert "address: unknown 'nothing'" in form.wrong("nothing", "x", files)
+
+
 @pytest.mark.parametrize(
     ("path", "name", "text", "wrong"),
     [
@@ -269,6 +362,8 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
         ("/plan", "target_iteration", "200ms", ""),
         ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
         ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
+        ("/plan", "host", "g5.xlarge,g5.xlarg", "host: unknown 'g5.xlarg'"),
+        ("/plan", "host", "G4DN.12xlarge", ""),
         ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
         ("/plan", "device", "t4,a10g", ""),
         ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),

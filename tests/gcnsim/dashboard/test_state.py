@@ -49,6 +49,8 @@ def test_an_address_restores_its_question(question: PageQuestion) -> None:
         ("?host=/etc/host.yaml", "host: unknown"),
         ("?model=gan", "model: unknown"),
         ("?rate=2", "rate: "),
+        ("?layers=17", "layers: 17 is not allowed; at most 16 here, more on the command line"),
+        ("?hidden=4097", "hidden: 4097 is not allowed; at most 4096 here"),
         ("?graph=" + "x" * 301, "at most 300 printable characters"),
         ("?graph=a%00b", "printable"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from gcnsim.report.figures.breakdown import sides_data
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.tornado import tornado_of_advice
 from gcnsim.report.page.sections import options_sheet
-from gcnsim.report.page.templates import PLOTLY
+from gcnsim.report.page.templates import BUNDLE, PLOTLY
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice
 
@@ -101,6 +102,8 @@ def test_the_bundle_of_a_page_is_of_the_library_that_writes_figures() -> None:
     banner = gzip.decompress(PLOTLY.read_bytes())[:200].decode()
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version().partition('.')[0]}." in banner
     assert "MIT license" in banner
+    assert f" v{BUNDLE.version}\n" in banner
+    assert hashlib.sha256(PLOTLY.read_bytes()).hexdigest() == BUNDLE.sha256
 
 
 def test_the_page_of_a_simulation_has_its_figures(tmp_path: Path) -> None:
