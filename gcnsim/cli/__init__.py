@@ -28,7 +28,7 @@ from gcnsim.core.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and the gain from each knob."),
-    "sweep": ("gcnsim.cli.sweep:group", "Predict thousands of settings, resumable, on all cores or a cluster."),
+    "sweep": ("gcnsim.cli.sweep:group", "Predict thousands of settings on all cores or a cluster; can be resumed."),
     "recommend": (
         "gcnsim.cli.what_if:recommend",
         "Search hundreds of machines and settings for one that meets a target.",
@@ -43,7 +43,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "images": ("gcnsim.cli.images:command", "Draw the figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
-    "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's figures to measurements of a machine."),
+    "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's parameters to measurements of a machine."),
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
     "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
     "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),

@@ -96,10 +96,11 @@ def what_if(
     SCENARIO is a file to start from; options replace its fields. Options marked (list) take values separated by
     commas: a row for every combination.
 
-    To recommend, it also tries other values of the methods' tau, sampling rate and cache. It simulates those that an
-    estimate finds most promising ("7 settings tried"); the table shows your rows and the recommended one. From there,
-    Next steps and No effect list one step more of each knob: method, bandwidth, servers, GPU, PCIe or NVLink,
-    transport, host cores, samplers, partition.
+    To find a recommendation, what-if also considers other values of each method's tau, sampling rate and cache. It
+    simulates the most promising ones according to an estimate ("7 settings tried"); the table shows your rows and the
+    recommended one. Starting from the recommended setting, Next steps and No effect list one further step for each
+    knob: the method's own knobs, bandwidth, servers, GPU, PCIe or NVLink, transport, host cores, sampler threads,
+    partition.
 
     \b
     Examples:

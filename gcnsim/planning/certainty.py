@@ -140,7 +140,7 @@ MEASURE: Final = "python -m runtime.measure --device cuda"
 SURVEY: Final = "python -m runtime.survey --device cuda"
 """The command that measures a GPU, its host and the copies between them."""
 
-ONLY_GLOO: Final = "measured with gloo; applies to --transport staged"
+ONLY_GLOO: Final = "measured with gloo, so it improves predictions only with --transport staged"
 """The limit of a survey of the network, for answers that assume NCCL."""
 
 OF_GRAPH: Final = frozenset({WORKLOAD, PARTITION})

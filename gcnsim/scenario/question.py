@@ -53,7 +53,7 @@ SIZES: Final[Mapping[str, Option]] = {
     "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
     "classes": Option("Number of classes: the width of the output", "workload.classes", default="the data's, else 16"),
     "train": Option(
-        "Share of nodes used for training, for mini-batches",
+        "Share of nodes used for training, in mini-batches and to balance parts",
         "workload.train_fraction",
         metavar="SHARE",
         default="the data's, else 65%",
@@ -81,7 +81,7 @@ class Question:
     """Whether a question's own fields come first in its help."""
 
     dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
-    graph: object = option("Your own graph file instead: partitioned, sampled and replayed", kind="file")
+    graph: object = option("Your own graph file instead; gcnsim partitions, samples and replays it", kind="file")
     sizes: Mapping[str, Any] | None = option(
         "A graph by its sizes, in place of it: nodes, edges, features, classes, train", parts=SIZES
     )
@@ -90,7 +90,7 @@ class Question:
         "GPU: a name in the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
     )
     host: Some[str] | None = option(
-        "Server: a name in the catalogue, or a file; sets the CPU, and GPUs and NIC unless given",
+        "Server: a name in the catalogue, or a file; sets the CPU, and also the GPUs and NIC unless you give them",
         "cluster.host",
         many=LIST,
         default="",
@@ -99,7 +99,7 @@ class Question:
         "Compute times measured by python -m runtime.measure; they replace the formulas", "cluster.measured_compute"
     )
     bandwidth: Some[str] | None = option(
-        "Bandwidth of a server's NIC: 15Gbps, 10GbE, a link",
+        "Bandwidth of a server's NIC: 15Gbps, 10GbE, or a link's name",
         "cluster.bandwidth",
         many=LIST,
         noun="a bandwidth",
@@ -111,7 +111,7 @@ class Question:
     min_sampling_rate: float | None = option("Lowest sampling rate that may be recommended", kind="real", default="0.1")
     max_staleness: int | None = option("Highest staleness (tau) that may be recommended", kind="whole", default="2")
     tau: Some[int] | None = option(
-        "Staleness: age in iterations of boundary rows (feature vectors of neighbours on other GPUs)",
+        "Staleness: age, in iterations, of boundary rows (feature vectors of neighbours on other GPUs)",
         "method.tau",
         many=LIST,
         noun="a whole number of iterations",

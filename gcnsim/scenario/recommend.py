@@ -31,7 +31,7 @@ class Recommend(Question):
     )
     max_cost: str | None = option("The training costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
-        "Examine at most this many settings (Optuna selects them)",
+        "Examine at most this many settings; if there are more, Optuna selects which",
         value=2000,
         own=Number(True, 1).read,
         kind="whole",

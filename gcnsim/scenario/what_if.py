@@ -30,7 +30,7 @@ class WhatIf(Question):
         "GPUs in a server; the last holds the remainder", "cluster.gpus_per_server", many=LIST, after="gpus"
     )
     calibration: str | Path | None = option(
-        "Calibration record of the device (gcnsim calibrate)", "cluster.calibration", after="host"
+        "Calibration record of your machine (from gcnsim calibrate)", "cluster.calibration", after="host"
     )
     allow: Some[str] | None = option(
         "Methods that may be recommended",
@@ -77,7 +77,9 @@ class WhatIf(Question):
         after="payload",
     )
     max_wait: str | None = option(
-        "Limit computing time, e.g. 30s: later draws are estimated, not simulated", metavar="TIME", after="fidelity"
+        "Limit how long this command runs, e.g. 30s; the remaining random draws are estimated, not simulated",
+        metavar="TIME",
+        after="fidelity",
     )
     implementation: str | None = option(
         "lean: ideal code; released: adds the overheads of the papers' code",

@@ -159,7 +159,8 @@ def _gpus() -> str:
     rows, error, inside = _figures(_given_rows())
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
-        f"We have not run on GPUs ourselves. Against {rows.removesuffix(' rows')} GPU timings that others published, "
+        "We have not run any training on GPUs ourselves. "
+        f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
         f"the median error is {error}, and {inside} of them fall inside the range. The model was developed with those "
         f"timings in view. With {LARGE} ({many.split()[0]} timings), the median error is {far} "
         "([how far to trust the numbers](docs/trust.md))."
