@@ -58,6 +58,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/hardware/catalogue.py:_prices": "ships with the package",
     "gcnsim/hardware/pricing.py:exchange_rates": "ships with the package",
     "gcnsim/core/atomic.py:atomic_write": "writes",
+    "gcnsim/dashboard/files.py:Files._has": "looks for a line in text of any kind",
     "gcnsim/report/page/templates.py:write_page": "ships with the package",
     "gcnsim/core/atomic.py:_remove_left": "locks what it removes",
     "gcnsim/core/json_files.py:shipped_schema": "ships with the package",

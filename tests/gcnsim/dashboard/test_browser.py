@@ -151,15 +151,19 @@ def test_an_old_answer_is_dimmed_until_the_new_one_is_there(looking: Looking) ->
     before = looking.headline()
     looking.page.wait_for_selector("#asked:not(.busy)")
     held: list[Any] = []
-    looking.page.route("**/_dash-update-component", lambda route: held.append(route))
+    looking.page.route("**/_dash-update-component*", lambda route: held.append(route))
     looking.page.focus("#bandwidth")
     looking.page.keyboard.press("ArrowRight")
     looking.page.wait_for_selector("#asked.busy", timeout=1_000)
-    looking.page.wait_for_timeout(250)
-    assert looking.page.evaluate("getComputedStyle(document.querySelector('#headline')).opacity") == "0.4"
-    looking.page.unroute("**/_dash-update-component")
+    opacity = "getComputedStyle(document.querySelector('#headline')).opacity"
+    for _ in range(20):
+        if looking.page.evaluate(opacity) == "0.4":
+            break
+        looking.page.wait_for_timeout(100)
+    assert looking.page.evaluate(opacity) == "0.4"
     for route in held:
         route.continue_()
+    looking.page.unroute("**/_dash-update-component*")
     looking.page.wait_for_selector("#asked:not(.busy)")
     assert looking.headline(before) != before
 
@@ -188,6 +192,7 @@ def test_a_list_is_searched_and_back_shows_the_question_before(looking: Looking)
     before = looking.headline()
     looking.page.wait_for_timeout(1_100)
     looking.page.click("#device")
+    looking.page.wait_for_selector(".dash-dropdown-option")
     looking.page.keyboard.type("a100-80")
     looking.page.click(".dash-dropdown-option >> text=a100-80")
     looking.headline(before)

@@ -348,6 +348,6 @@ def test_json_has_the_same_as_the_file(measure: Measure, capsys: pytest.CaptureF
 def test_a_table_says_what_was_reached(measure: Measure, capsys: pytest.CaptureFixture[str]) -> None:
     measure("--method bns-gcn --rate 0.3")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("bns-gcn (rate 0.3, boundary scale rate) in ")
+    assert lines[0].startswith("bns-gcn (rate 0.3, boundary scale rate), measured in ")
     assert lines[2].split() == ["part", "nodes", "boundary", "iterations", "mean", "+-", "memory"]
     assert lines[-1].startswith("Written to ")
