@@ -57,7 +57,7 @@ bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine periods what_if graph generate parts recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
 
-validate: $(DEV) ## Emulate, measure, predict and compare, 30 minutes (VALIDATE=--quick: 4; --systems: other methods; --kernels: other kernels); needs root, ip and tc
+validate: $(DEV) ## Emulate, measure, predict and compare, some 20 minutes (VALIDATE=--quick: 2; --systems: other methods; --kernels: other kernels); needs root, ip and tc
 	$(BIN)/python -m studies.validate $(VALIDATE)
 
 docs: $(SITE) ## Build the documents as a site in out/site, warnings are errors, every link followed
