@@ -24,8 +24,8 @@ APART: Final = 32 << 20
 """Bytes touched between two uses of the same rows where they shall not be in the cache of one core: as in training,
 whose other work lies between."""
 
-APART_ON_GPU: Final = 256 << 20
-"""The same on a GPU: several times the last cache of any."""
+APART_ON_GPU: Final = 512 << 20
+"""The same on a GPU: twice the largest last cache in the catalogue."""
 
 _LEAST_S: Final = 20e-6
 """A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
