@@ -88,9 +88,14 @@ class Bench:
 
     def wake(self) -> None:
         """Keep a GPU busy for a while: one that had nothing to do runs at a low clock."""
+        if not self.on_gpu:
+            return
+        engine: Any = torch.autograd.backward
+        square = torch.ones(_AWAKE, _AWAKE, device=self.device, requires_grad=True)
+        # torch warns where the first kernel of its thread of backward passes is a dense product.
+        engine((square * square).sum())
         start = time.perf_counter()
-        if self.on_gpu:
-            square = torch.ones(_AWAKE, _AWAKE, device=self.device)
+        with torch.no_grad():
             while time.perf_counter() - start < self.budget.window_s:
                 torch.mm(square, square)
                 torch.cuda.synchronize(self.device)

@@ -70,9 +70,6 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     started = time.perf_counter()
     options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
-    if device.type == "cuda":
-        # An earlier run of this process may have held more.
-        torch.cuda.reset_peak_memory_stats(device)
     worker = prepare(options, place, device, datasets)
     session = Session(worker, watch)
     origin = torch.tensor([time.perf_counter_ns()])
