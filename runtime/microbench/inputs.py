@@ -53,7 +53,8 @@ class Shape:
             column = np.minimum(first + (place * size).astype(np.int64), self.columns - 1)
         else:
             column = generator.permutation(self.columns)[(place * self.columns).astype(np.int64)]
-        key = np.unique(row * self.columns + column)
+        key = np.sort(row * self.columns + column)
+        key = key[np.diff(key, prepend=-1) > 0]
         row, column = np.divmod(key, self.columns)
         indptr = np.searchsorted(row, np.arange(self.rows + 1))
         # As in training, weights are a factor of the row times one of the column: some kernels read none per entry.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
 from runtime.microbench.measurements import NETWORK
 from runtime.microbench.sums import product
 from runtime.microbench.training import ALONE
-from tests.conftest import NOTES
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -88,7 +87,7 @@ def test_two_processes_share_the_gpu_and_measure_messages() -> None:
     assert {"p2p_oneway", "p2p_both", "all_reduce", "all_to_all"} <= found
 
 
-def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, pytestconfig: pytest.Config) -> None:
+def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, tell: Callable[[str], None]) -> None:
     name = gpu_named(torch.cuda.get_device_name(0))
     if name is None:
         pytest.skip(f"the catalogue has no {torch.cuda.get_device_name(0)}")
@@ -106,13 +105,13 @@ def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, pytestcon
     call, _ = product(bench, matrix_of(made, bench.device), width)
     sums = 4.0 * width * facts_of(made)["entries"] / seconds(bench, call) / known.memory_bandwidth.value
     told = ", ".join(f"{kernel} {100 * share:.0f} %" for kernel, share in {**found, "spmm": sums}.items())
-    pytestconfig.stash.setdefault(NOTES, []).append(f"of the peak of {name}: {told}")
+    tell(f"of the peak of {name}: {told}")
     # Rows that many entries gather may come from the cache, so a sum has no such limit.
     assert all(0.1 < share < MOST_OF_PEAK for share in found.values()), told
     assert 0.05 < sums < 10, told
 
 
-def test_copies_are_no_quicker_than_their_bus(bench: Bench, pytestconfig: pytest.Config) -> None:
+def test_copies_are_no_quicker_than_their_bus(bench: Bench, tell: Callable[[str], None]) -> None:
     nbytes, rates = 1 << 26, {}
     for pinned in (True, False):
         host, there = copies._pair(bench, nbytes, pinned)
@@ -120,13 +119,14 @@ def test_copies_are_no_quicker_than_their_bus(bench: Bench, pytestconfig: pytest
         assert there.is_cuda
         assert host.is_pinned() == pinned
     told = ", ".join(f"{'pinned' if pinned else 'pageable'} {rate / 1e9:.1f} GB/s" for pinned, rate in rates.items())
-    pytestconfig.stash.setdefault(NOTES, []).append(f"copies to the GPU: {told}")
+    tell(f"copies to the GPU: {told}")
     assert all(1e8 < rate < 1e12 for rate in rates.values()), told
 
 
-def test_a_launch_takes_microseconds(bench: Bench) -> None:
+def test_a_launch_takes_microseconds(bench: Bench, tell: Callable[[str], None]) -> None:
     found: list[Measurement] = []
     overheads.measure(replace(bench, tell=found.append))
+    tell(f"a launch from Python: {1e6 * found[0].seconds:.1f} us")
     assert 1e-6 < found[0].seconds < 1e-3
 
 

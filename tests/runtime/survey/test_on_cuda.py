@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from gcnsim.hardware import gpu_named
 from gcnsim.records.calibration import write_calibration
 from gcnsim.records.recorded_run import read_recorded_run
 from runtime.survey import read_rule
-from tests.conftest import NOTES
 from tests.runtime.shell import ROOT
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -59,7 +59,7 @@ def test_a_run_holds_no_more_than_it_needs_itself(survey: Path) -> None:
     assert peaks["calibration-1"] < peaks["calibration-0"], "narrower layers"
 
 
-def test_it_is_calibrated_and_judged(survey: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_it_is_calibrated_and_judged(survey: Path, tmp_path: Path, tell: Callable[[str], None]) -> None:
     if gpu_named(torch.cuda.get_device_name(0)) is None:
         pytest.skip(f"the catalogue has no {torch.cuda.get_device_name(0)}")
     seen, unseen = ([survey / "runs" / name for name in NAMES if name.startswith(kind)] for kind in ("cal", "held"))
@@ -71,4 +71,4 @@ def test_it_is_calibrated_and_judged(survey: Path, tmp_path: Path, pytestconfig:
         assert check.measured_s == read_recorded_run(survey / "runs" / check.run).iteration_s
         assert sum(check.measured.values()) == pytest.approx(check.measured_s, rel=0.5)
     told = ", ".join(f"{check.run} {1e3 * check.measured_s:.2f} ms {100 * check.error:+.0f} %" for check in found)
-    pytestconfig.stash.setdefault(NOTES, []).append(f"survey of one GPU, tiny profile: {told}")
+    tell(f"survey of one GPU, tiny profile: {told}")
