@@ -26,8 +26,9 @@ from gcnsim.records.calibration import Fitted, Residual
 from gcnsim.records.measurements import Measurement, Measurements
 from gcnsim.scenario.machine_profiles import CALIBRATED, with_fitted
 
-LAUNCHES: Final = 3.0
-"""Kernels shorter than this number of launches are not fitted."""
+LAUNCHES: Final = 8.0
+"""Kernels shorter than this number of launches are not fitted: where their launch is hidden they seem quicker, by a
+seventh at most."""
 
 LEAST: Final = 0.1
 """The least share of a kernel's time that counts as work, however long its launch."""

@@ -24,10 +24,14 @@ APART: Final = 32 << 20
 """Bytes touched between two uses of the same rows where they shall not be in the cache of one core: as in training,
 whose other work lies between."""
 
+APART_ON_GPU: Final = 512 << 20
+"""The same on a GPU: twice the largest last cache in the catalogue."""
+
 _LEAST_S: Final = 20e-6
 """A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
 
 _LEAST_CUDA_S: Final = 1e-3
+_AWAKE: Final = 2_048
 
 Call = Callable[[int], object]
 """A kernel; the argument counts the calls, to take buffers in turn by."""
@@ -48,7 +52,7 @@ class Bench:
 
     def time(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
         """Measure `call` alone on this machine and tell of it."""
-        sampled = _cuda_samples if self.device.type == "cuda" else samples
+        sampled = _cuda_samples if self.on_gpu else samples
         seconds = sampled(call, self.budget)
         # An iteration takes as long as all its kernels together, so what one takes on average counts, slow ones too.
         self.found(kernel, params, seconds, mean=fmean(seconds))
@@ -67,14 +71,34 @@ class Bench:
         plain = {name: float(number) for name, number in params.items()}
         self.tell(Measurement(kernel, plain, self.request.threads, processes, value, low, high, len(seconds)))
 
-    def sets(self, nbytes: float, apart: int | None = None) -> int:
-        """How many buffers of `nbytes` to take in turn, so that `apart` bytes (APART) lie between two uses of one."""
-        apart = self._apart if apart is None or self.budget.level == "tiny" else apart
-        return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
+    @property
+    def on_gpu(self) -> bool:
+        """Whether kernels run on a GPU, which takes larger ones."""
+        return self.device.type == "cuda"
+
+    def sets(self, nbytes: float) -> int:
+        """How many buffers of `nbytes` to take in turn, so that APART bytes (APART_ON_GPU) lie between two uses."""
+        return max(1, min(math.ceil(self._apart / max(nbytes, 1)), 512))
 
     @property
     def _apart(self) -> int:
-        return APART if self.budget.level != "tiny" else 1 << 16
+        if self.budget.level == "tiny":
+            return 1 << 16
+        return APART_ON_GPU if self.on_gpu else APART
+
+    def wake(self) -> None:
+        """Keep a GPU busy for a while: one that had nothing to do runs at a low clock."""
+        if not self.on_gpu:
+            return
+        engine: Any = torch.autograd.backward
+        square = torch.ones(_AWAKE, _AWAKE, device=self.device, requires_grad=True)
+        # torch warns where the first kernel of its thread of backward passes is a dense product.
+        engine((square * square).sum())
+        start = time.perf_counter()
+        with torch.no_grad():
+            while time.perf_counter() - start < self.budget.window_s:
+                torch.mm(square, square)
+                torch.cuda.synchronize(self.device)
 
 
 @contextmanager
@@ -111,7 +135,10 @@ def samples(call: Call, budget: TimeBudget) -> list[float]:
 
 
 def _cuda_samples(call: Call, budget: TimeBudget) -> list[float]:
-    """Seconds per call on the GPU's own clock, its queue never empty within a sample."""
+    """Seconds per call on the GPU's own clock, calls one after the other without waiting for any.
+
+    A kernel that ends before the host has started the next one takes as long as that start.
+    """
     cuda: Any = torch.cuda
     count = 0
 

@@ -53,7 +53,8 @@ class Shape:
             column = np.minimum(first + (place * size).astype(np.int64), self.columns - 1)
         else:
             column = generator.permutation(self.columns)[(place * self.columns).astype(np.int64)]
-        key = np.unique(row * self.columns + column)
+        key = np.sort(row * self.columns + column)
+        key = key[np.diff(key, prepend=-1) > 0]
         row, column = np.divmod(key, self.columns)
         indptr = np.searchsorted(row, np.arange(self.rows + 1))
         # As in training, weights are a factor of the row times one of the column: some kernels read none per entry.
@@ -114,6 +115,9 @@ def _spread(counts: AnyArray) -> float:
 
 def made_rows(rows: int, width: int, device: torch.device, *names: str | int) -> torch.Tensor:
     """Normal values, float32[rows, width]."""
+    if device.type == "cuda":
+        # The GPU itself makes them: so many are slow to draw on the host.
+        return torch.randn(rows, width, device=device, generator=torch.Generator(device).manual_seed(SEED))
     generator = stream(SEED, "rows", rows, width, *names)
     return torch.from_numpy(generator.standard_normal((rows, width), dtype=np.float32)).to(device)
 

@@ -15,6 +15,9 @@ from runtime.model import GcnLayer
 MOST_FLOP = 4e9
 """Of one call, at most: about a tenth of a second on one core."""
 
+MOST_FLOP_ON_GPU = 2e11
+"""The same on a GPU: some milliseconds."""
+
 
 def measure(bench: Bench) -> None:
     """`gemm` and `relu`, each with its backward pass.
@@ -26,6 +29,10 @@ def measure(bench: Bench) -> None:
     tiny = [(64, 16)]
     quick = [(256, 128), (4_096, 128), (65_536, 64)]
     full = [(256, 16), (256, 128), (2_048, 64), (4_096, 128), (4_096, 512), (16_384, 128), (65_536, 64), (32_768, 128)]
+    if bench.on_gpu:
+        # A smaller one takes no longer than its start.
+        quick = [(4_096, 128), (65_536, 64), (1_048_576, 64), (1_048_576, 128)]
+        full = [*quick, (16_384, 128), (262_144, 128), (524_288, 256)]
     for rows, width in bench.budget.of(tiny, quick, full):
         inputs, params = _given(bench, rows, width, 8 * rows * width, True), {"rows": rows, "width": width}
         bench.time("relu", params, forward(torch.relu, inputs))
@@ -38,9 +45,12 @@ def _maps(bench: Bench) -> None:
         [(64, 64), (128, 128), (128, 16), (256, 256)],
         [(16, 16), (64, 64), (128, 16), (16, 128), (128, 128), (256, 256), (600, 128), (512, 512)],
     )
-    for rows in bench.budget.of((64,), (512, 4_096, 32_768), (256, 2_048, 8_192, 32_768)):
+    quick, full, most = (512, 4_096, 32_768), (256, 2_048, 8_192, 32_768), MOST_FLOP
+    if bench.on_gpu:
+        quick, full, most = (4_096, 32_768, 262_144), (2_048, 8_192, 32_768, 262_144), MOST_FLOP_ON_GPU
+    for rows in bench.budget.of((64,), quick, full):
         for d_in, d_out in pairs:
-            if 2.0 * rows * d_in * d_out > MOST_FLOP:
+            if 2.0 * rows * d_in * d_out > most:
                 continue
             for bias in (True, False) if (d_in, d_out) == pairs[1 % len(pairs)] else (True,):
                 _map(bench, rows, d_in, d_out, bias)

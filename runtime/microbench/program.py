@@ -60,9 +60,10 @@ def _alone(bench: Bench, rounds: int) -> None:
     """So many rounds of what one process measures by itself; the others wait without using a core."""
     shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
+        bench.wake()
         for part in (overheads, sums, maps, rows, sampling):
             part.measure(shorter)
-        if bench.device.type == "cuda":
+        if bench.on_gpu:
             copies.measure(shorter)
 
 

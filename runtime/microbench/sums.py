@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import torch
 
 from runtime.aggregate import Matrix
-from runtime.microbench.bench import APART, Bench, Call
+from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, made_rows, prepared
 
 MOST_WORK = 1 << 27
 """Entries times width of one call, at most: about a fifth of a second on one core."""
+
+MOST_WORK_ON_GPU = 1 << 31
+"""The same on a GPU: some milliseconds."""
 
 
 def measure(bench: Bench) -> None:
@@ -22,10 +25,11 @@ def measure(bench: Bench) -> None:
     rows. apart: bytes touched between two uses of the same rows, of buffers in turn.
     """
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
-    for shape in _shapes(bench):
+    most = MOST_WORK_ON_GPU if bench.on_gpu else MOST_WORK
+    for shape in _on_gpu(bench) if bench.on_gpu else _shapes(bench):
         matrix, facts = prepared(shape, bench.device, bench.request.aggregator)
         for width in widths:
-            if shape.entries * width > MOST_WORK:
+            if shape.entries * width > most:
                 continue
             _both(bench, matrix, {**facts, "width": width}, hot=False)
             if width in (16, 128) and not shape.skewed and not shape.local:
@@ -56,29 +60,50 @@ def _shapes(bench: Bench) -> Iterator[Shape]:
         (1_000_000, 100_000, 100_000),
         (1_000_000, 20_000, 20_000),
     ]
-    kinds = itertools.product((False, True), repeat=2)
-    for (skewed, local), size in itertools.product(list(kinds), bench.budget.of(tiny, quick, full)):
-        yield Shape(*size, skewed=skewed, local=local)
+    yield from _of_kinds(bench.budget.of(tiny, quick, full))
     for alike in bench.budget.of((), (), (False, True)):
         yield Shape(4_000_000, 200_000, 200_000, skewed=alike, local=alike)
 
 
-def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool, apart: int = APART) -> None:
+def _on_gpu(bench: Bench) -> Iterator[Shape]:
+    """The same for a GPU, where a smaller product takes no longer than its start. Its cache holds some of the rows."""
+    quick = [(100_000, 10_000, 10_000), (1_000_000, 50_000, 50_000), (4_000_000, 100_000, 100_000)]
+    full = [
+        (100_000, 10_000, 10_000),
+        (300_000, 150_000, 150_000),
+        (1_000_000, 20_000, 20_000),
+        (1_000_000, 100_000, 100_000),
+        (4_000_000, 100_000, 100_000),
+        (4_000_000, 50_000, 200_000),
+    ]
+    yield from _of_kinds(bench.budget.of([(1_000, 100, 100)], quick, full))
+    for alike in bench.budget.of((), (False,), (False, True)):
+        yield Shape(10_000_000, 400_000, 400_000, skewed=alike, local=alike)
+
+
+def _of_kinds(sizes: list[tuple[int, int, int]]) -> Iterator[Shape]:
+    """Each of `sizes` with rows alike and a few large ones, near the diagonal and anywhere."""
+    kinds = itertools.product((False, True), repeat=2)
+    for (skewed, local), size in itertools.product(list(kinds), sizes):
+        yield Shape(*size, skewed=skewed, local=local)
+
+
+def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool) -> None:
     width = int(params["width"])
     touched = 4 * width * (params["rows"] + params["columns"])
     for transposed, name in ((False, "spmm"), (True, "spmm_t")):
-        call, count = product(bench, matrix, width, hot=hot, transposed=transposed, apart=apart)
+        call, count = product(bench, matrix, width, hot=hot, transposed=transposed)
         bench.time(name, params | {"hot": int(hot), "apart": count * touched}, call)
 
 
 def product(
-    bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, transposed: bool = False, apart: int = APART
+    bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, transposed: bool = False
 ) -> tuple[Call, int]:
-    """One product, over as many buffers in turn as keep rows out of the cache of one core; and how many these are."""
+    """One product, over as many buffers in turn as keep rows out of the caches; and how many these are."""
     there, here = matrix.rows.width, matrix.rows.indptr.size - 1
     if transposed:
         there, here = here, there
-    count = 1 if hot else bench.sets(4 * width * (there + here), apart)
+    count = 1 if hot else bench.sets(4 * width * (there + here))
     first = made_rows(there, width, bench.device, "product")
     inputs = [first, *(first.clone() for _ in range(count - 1))]
     results = [torch.zeros(here, width, device=bench.device) for _ in inputs]

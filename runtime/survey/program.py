@@ -6,6 +6,7 @@ exchange.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -148,6 +149,8 @@ def _train(
         if at < 0:
             return
         start = time.monotonic()
+        # What the run before held of a GPU's memory is neither kept nor counted.
+        gc.collect()
         task = request.task(runs[at])
         with naming(task.name):
             try:

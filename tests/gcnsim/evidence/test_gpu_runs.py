@@ -78,6 +78,31 @@ def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: P
     assert world.found.error is not None
 
 
+def test_one_gpu_is_calibrated_and_judged_by_the_name_its_driver_tells(tmp_path: Path) -> None:
+    """A survey of one worker, which exchanges nothing and has no network."""
+    name = ("NVIDIA H100 80GB HBM3",)
+    content = measurements()
+    content["machine"]["gpus"] = list(name)
+    measured = write_measurements(tmp_path / "profile.json", content)
+    assert calibrate(measured).device == "h100"
+    truth = moved(calibrate(measured), [Coefficient("device", "launch_s", "r")], np.log([1.6]))
+    write_calibration(tmp_path / "truth.json", truth)
+    write_run = runs_in(tmp_path)
+
+    def trained(folder: str, widths: tuple[int, ...], **options: str) -> Path:
+        run = write_run(folder, device="cuda", emulation=None, workers=1, widths=widths, **options)
+        simulated(on_gpus(run, gpus=name), tmp_path / "truth.json")
+        return run
+
+    seen = [trained(f"seen-{width}", (128, width, 8)) for width in (32, 256)]
+    seen += [trained("seen-deep", (128, 64, 64, 64, 8), norm="layer"), trained("seen-sage", WIDE, model="graphsage")]
+    unseen = [trained("deep", (128, 96, 96, 8)), trained("sage", (128, 128, 8), model="graphsage")]
+    write_calibration(tmp_path / "found.json", calibrate(measured, seen))
+    judged, warnings = judge(unseen, tmp_path / "found.json")
+    assert max(abs(check.error) for check in judged) < 0.03
+    assert warnings == []
+
+
 def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:
     assert 0.7 < world.found.figures["network"]["efficiency"].value <= 1.0
     assert world.found.ranges["bandwidth"] == (1.25e9, 6.25e9)

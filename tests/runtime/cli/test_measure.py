@@ -19,11 +19,13 @@ import torch
 from gcnsim.core.parquet import read_parquet_table
 from gcnsim.graph import load_graph
 from gcnsim.records.compute_header import FORMAT
+from gcnsim.records.compute_reading import read_measured_compute
 from gcnsim.timeline import KINDS
 from runtime.cli.measure import main
 from runtime.measuring.document import KEY
 from runtime.measuring.part import COUNTS, PartRun
 from runtime.measuring.rounds import FEWEST_ROUNDS, LEAST_WARMUP, relative_error
+from runtime.methods import METHODS
 from runtime.train.loop import DivergedError
 from tests.runtime.conftest import Case
 from tests.runtime.shell import ROOT
@@ -289,12 +291,23 @@ def test_a_part_whose_loss_is_no_number_is_left_out(measure: Measure, monkeypatc
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("method", ["full-graph", "psc-gcn", "pagraph"])
-def test_parts_are_measured_on_a_gpu(measure: Measure, method: str) -> None:
-    head, rows = measure(f"--device cuda --method {method}", seconds=2.0)
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"--method {name}" for name, kind in METHODS.items() if kind.alone),
+        *(f"--method full-graph --model {model}" for model in ("graphsage", "gat", "graphsage --sage-aggregator pool")),
+        "--method psc-gcn --model gat",
+        "--method full-graph --parts 1 --norm layer --dropout 0.5",
+    ],
+)
+def test_parts_are_measured_on_a_gpu(measure: Measure, words: str, tmp_path: Path) -> None:
+    head, rows = measure(f"--device cuda {words}", seconds=0.5)
     assert head["device"]["kind"] == "cuda"
+    assert head["skipped"] == []
     assert all(part["peak_bytes"] > 0 for part in head["parts"])
-    assert {"aggregate", "update", "loss", "step"} <= set(rows["kind"])
+    assert {"attention" if "gat" in words else "update", "loss", "step"} <= set(rows["kind"])
+    assert all(0 <= value < 1 for value in rows["seconds"])
+    assert read_measured_compute(str(tmp_path / "measured.parquet")).on_gpu
 
 
 def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: Path) -> None:

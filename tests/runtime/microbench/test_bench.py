@@ -8,8 +8,10 @@ import time
 import pytest
 import torch
 
-from runtime.microbench import TINY, Measurement, MicrobenchRequest, TimeBudget
-from runtime.microbench.bench import APART, Bench, no_collector, samples
+from gcnsim.hardware import device, devices
+from runtime.microbench import FULL, QUICK, TINY, Measurement, MicrobenchRequest, TimeBudget, sums
+from runtime.microbench.bench import APART, APART_ON_GPU, Bench, no_collector, samples
+from runtime.microbench.sums import MOST_WORK_ON_GPU
 
 
 def bench(measurements: list[Measurement]) -> Bench:
@@ -61,3 +63,14 @@ def test_buffers_are_taken_in_turn_while_they_fit_a_cache() -> None:
     assert bench(measurements).sets(1 << 15) == 2
     assert bench(measurements).sets(1 << 30) == 1
     assert Bench(MicrobenchRequest(), torch.device("cpu"), measurements.append).sets(1 << 20) == 32
+
+
+@pytest.mark.parametrize("budget", [QUICK, FULL])
+def test_on_a_gpu_rows_lie_further_apart_and_products_outgrow_its_cache(budget: TimeBudget) -> None:
+    mine = Bench(MicrobenchRequest(budget, "cuda"), torch.device("cuda"), lambda _: None)
+    assert mine.sets(1 << 20) * (1 << 20) == APART_ON_GPU
+    caches = {name: gpu.l2_cache.value for name in devices() if (gpu := device(name)).l2_cache is not None}
+    assert 2 * max(caches.values()) <= APART_ON_GPU
+    gathered = [4.0 * 128 * shape.columns for shape in sums._on_gpu(mine) if shape.entries * 128 <= MOST_WORK_ON_GPU]
+    assert min(gathered) < caches["t4"] * 1.5, "held by the cache of any GPU"
+    assert max(gathered) > 3 * caches["h200"]
