@@ -52,7 +52,7 @@ class _Largest(torch.autograd.Function):
             reached = torch.where(rows_in == most[place], entry, nobody)
             at = reached.new_full((high - low, width), nobody)
             at.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), reached, "amin")
-            empty = torch.ones(high - low, 1, dtype=torch.bool, device=x.device).index_fill_(0, place, 0)
+            empty = torch.ones(high - low, 1, dtype=torch.bool, device=x.device).index_fill_(0, place, False)
             out[low:high] = most.masked_fill_(empty, 0.0)
             # NaN is never equal to a value, so no row gets its gradient.
             found = columns[first:last][at.clamp_max(nobody - 1)]

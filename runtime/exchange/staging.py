@@ -113,5 +113,7 @@ class CopyStream:
 
 
 def _new_stream(device: torch.device) -> torch.cuda.Stream:
+    """A stream that begins after all work submitted to the compute stream so far, such as the features' copy."""
     stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
     return stream

@@ -156,7 +156,7 @@ class Recorder:
             self._clock.finish()
         unfinished = []
         for row, anchor in self._pending[:count]:
-            start, end, nbytes = row[6:]
+            start, end = row[6:8]
             if _reached(start) and _reached(end):
                 self._keep(row, anchor.host_ns(start), anchor.host_ns(end))
             else:

@@ -229,9 +229,6 @@ def prepare(
     if options.sums_input and evaluator is not None:
         trainer.fixed = evaluator.first_sum(x)
     if machine is None:
-        if device.type == "cuda":
-            # Threads of the method read the features on streams of their own.
-            torch.cuda.synchronize(device)
         method.start()
     return WorkerState(
         options=options,

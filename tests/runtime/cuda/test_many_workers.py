@@ -122,6 +122,7 @@ def test_a_launcher_that_shows_each_worker_the_same_gpu(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     plan = [
         {"out": name, "args": ["--method", name, *more]}
         for name, *more in (["full-graph"], ["psc-gcn", "--epsilon", "0.3", "--cache", "40%"], ["sancus"], ["distdgl"])

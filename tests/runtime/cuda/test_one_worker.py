@@ -50,7 +50,7 @@ ONE_LAYER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("pagraph", BATCHES["pagraph"] | {"preprocess": "yes"}, {"model": "graphsage"}),
     ("pagraph", BATCHES["pagraph"] | {"cache": "auto"}, {}),
 ]
-RUNS = [(name, knobs, {}) for name, knobs in KNOBS.items()]
+RUNS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [(name, knobs, {}) for name, knobs in KNOBS.items()]
 RUNS += [("full-graph", {}, fields) for fields in MODELS.values()]
 RUNS += ONE_LAYER
 
