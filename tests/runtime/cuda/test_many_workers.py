@@ -114,7 +114,7 @@ def test_one_worker_under_its_own_command(crew: Crew, case: Case, tmp_path: Path
     words += ["--device", "cuda", "--backend", "nccl", "--quiet", "--json", "--out", "run"]
     printed = json.loads(crew.run(1, worked, words, str(tmp_path))[0])
     assert printed["iterations"] == 4
-    assert 0.0 < printed["compute_s"] <= 1.02 * printed["iteration_s"]
+    assert 0.0 < printed["compute_s"] <= 1.2 * printed["iteration_s"]
     assert read_run(tmp_path / "run").record.hardware["gpus"] == [torch.cuda.get_device_name(0)]
 
 
