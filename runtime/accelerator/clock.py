@@ -57,12 +57,8 @@ class ScaledRecorder(Recorder):
     """A recorder whose clock is `scale` times slower than the machine's."""
 
     def __init__(self, rank: Rank, scale: float, *, enabled: bool = True) -> None:
-        super().__init__(rank, enabled)
+        super().__init__(rank, enabled, now=lambda: self.at(now()))
         self._scale = scale
-
-    def mark(self) -> int:
-        """Now."""
-        return self.at(now())
 
     def at(self, instant: int) -> int:
         """The mark of an instant of the machine's clock, in ns."""

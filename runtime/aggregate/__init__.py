@@ -1,8 +1,17 @@
 """Local sums over neighbours: sparse products with a cached transpose, by torch, by compiled kernels or by DGL."""
 
 from runtime.aggregate.attention import attention_sum
-from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
+from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows, kept_for_compute
 from runtime.aggregate.maximum import neighbour_max
 from runtime.aggregate.numba_matrix import NumbaMatrix, matrix_kind
 
-__all__ = ["Matrix", "NumbaMatrix", "PlainMatrix", "Rows", "attention_sum", "matrix_kind", "neighbour_max"]
+__all__ = [
+    "Matrix",
+    "NumbaMatrix",
+    "PlainMatrix",
+    "Rows",
+    "attention_sum",
+    "kept_for_compute",
+    "matrix_kind",
+    "neighbour_max",
+]

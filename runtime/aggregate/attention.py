@@ -34,7 +34,7 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
     """
     if isinstance(matrix, NumbaMatrix):
         return fused_attention(matrix, h, target, source, SLOPE)
-    rows, columns = _entries(matrix, h.device)
+    rows, columns = matrix.rows.places_on(h.device)
     scores = torch.nn.functional.leaky_relu(target[rows] + source[columns], SLOPE)
     place = rows.unsqueeze(1).expand_as(scores)
     top = torch.full_like(target, -torch.inf).scatter_reduce(0, place, scores.detach(), "amax")
@@ -43,12 +43,6 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
     alpha = raised / total[rows]
     result: Tensor = _WeightedSum.apply(matrix, alpha, h)  # type: ignore[no-untyped-call]
     return result
-
-
-def _entries(matrix: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Row and column of every stored entry, int64[nnz]."""
-    row, column = (torch.from_numpy(array).to(device) for array in matrix.rows.places)
-    return row, column
 
 
 class _WeightedSum(torch.autograd.Function):
@@ -76,7 +70,7 @@ class _WeightedSum(torch.autograd.Function):
             part = torch.empty_like(h[:, k])
             matrix.multiply_transposed(grad[:, k].contiguous(), part, values=alpha[:, k].contiguous())
             grad_h[:, k] = part
-        rows, columns = _entries(matrix, h.device)
+        rows, columns = matrix.rows.places_on(h.device)
         grad_alpha = torch.empty_like(alpha)
         size = max(1, _CHUNK[h.device.type] // (h.shape[1] * h.shape[2]))
         for first in range(0, rows.numel(), size):

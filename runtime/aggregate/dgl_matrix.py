@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from runtime.aggregate.matrix import Rows
+from runtime.aggregate.matrix import Rows, kept_for_compute
 
 # Without this, DGL prints a notice and writes a file to the home folder on first import.
 os.environ.setdefault("DGLBACKEND", "pytorch")
@@ -32,16 +32,19 @@ class DglMatrix:
             indptr, columns, place = rows.transposed
             self._flipped = _graph(indptr, columns, count, rows.width, device)
             self._place = torch.from_numpy(place.astype(np.int64)).to(device)
+            kept_for_compute(self._place)
         self._values: Tensor | None = None
         self._scales: Scales = (None, None)
         if rows.factors is None:
             self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
+            kept_for_compute(self._values)
         else:
             left, right = (
                 None if factor is None else torch.from_numpy(factor).to(device, dtype).unsqueeze(1)
                 for factor in rows.factors
             )
             self._scales = left, right
+            kept_for_compute(*(factor for factor in self._scales if factor is not None))
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
@@ -60,7 +63,10 @@ def _graph(indptr: object, columns: object, sources: int, targets: int, device: 
     number = torch.arange(index[1].numel(), dtype=torch.int32)
     nodes = {"source": sources, "target": targets}
     kind = ("source", "edge", "target")
-    return dgl.heterograph({kind: ("csc", (*index, number))}, num_nodes_dict=nodes).to(device)
+    graph = dgl.heterograph({kind: ("csc", (*index, number))}, num_nodes_dict=nodes).to(device)
+    if device.type == "cuda":
+        graph.record_stream(torch.cuda.default_stream(device))
+    return graph
 
 
 def _product(graph: dgl.DGLGraph, x: Tensor, values: Tensor | None, scales: Scales, out: Tensor, add: bool) -> None:

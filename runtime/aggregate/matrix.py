@@ -38,6 +38,19 @@ class Rows:
         row = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
         return row, self.columns.astype(np.int64)
 
+    def places_on(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """`places` on `device`; the copy on a GPU is made once."""
+        if device not in self._copies:
+            row, column = (torch.from_numpy(array).to(device) for array in self.places)
+            if device.type == "cpu":
+                return row, column
+            self._copies[device] = row, column
+        return self._copies[device]
+
+    @cached_property
+    def _copies(self) -> dict[torch.device, tuple[Tensor, Tensor]]:
+        return {}
+
     @cached_property
     def transposed(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """indptr, columns of the transpose, and the place in `values` of each of its entries, in row order."""
@@ -88,12 +101,15 @@ class PlainMatrix:
         self._index = _index(rows.indptr, device), _index(rows.columns, device)
         values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
         self._matrix = _csr(self._index, values, self._shape)
+        kept_for_compute(*self._index, values)
         if not turned:
             return
         indptr, columns, place = rows.transposed
         self._flipped_index = _index(indptr, device), _index(columns, device)
         self._place = torch.from_numpy(place.astype(np.int64)).to(device)
-        self._flipped = _csr(self._flipped_index, values[self._place], self._flipped_shape)
+        turned_values = values[self._place]
+        self._flipped = _csr(self._flipped_index, turned_values, self._flipped_shape)
+        kept_for_compute(*self._flipped_index, self._place, turned_values)
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
@@ -106,6 +122,13 @@ class PlainMatrix:
         if values is not None:
             matrix = _csr(self._flipped_index, values[self._place], self._flipped_shape)
         _product(matrix, g, out, add)
+
+
+def kept_for_compute(*tensors: Tensor) -> None:
+    """Keep the memory of tensors that a side stream made until the default stream, which computes, has read them."""
+    for tensor in tensors:
+        if tensor.is_cuda:
+            tensor.record_stream(torch.cuda.default_stream(tensor.device))
 
 
 _MKL = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]

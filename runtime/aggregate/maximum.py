@@ -37,7 +37,7 @@ class _Largest(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Matrix, x: Tensor) -> Tensor:
-        indptr, columns = matrix.rows.indptr, torch.from_numpy(matrix.rows.columns.astype(np.int64)).to(x.device)
+        indptr, (row, columns) = matrix.rows.indptr, matrix.rows.places_on(x.device)
         rows, width = indptr.size - 1, x.shape[1]
         out = x.new_zeros(rows, width)
         winner = torch.full((rows, width), -1, dtype=torch.int64, device=x.device)
@@ -45,17 +45,15 @@ class _Largest(torch.autograd.Function):
             first, last = int(indptr[low]), int(indptr[high])
             if first == last:
                 continue
-            lengths = torch.from_numpy((indptr[low + 1 : high + 1] - indptr[low:high]).astype(np.int64)).to(x.device)
-            rows_in = x[columns[first:last]]
-            place = torch.repeat_interleave(torch.arange(high - low, device=x.device), lengths)
+            rows_in, place = x[columns[first:last]], row[first:last] - low
             most = rows_in.new_full((high - low, width), -torch.inf)
             most.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), rows_in, "amax")
             nobody, entry = last - first, torch.arange(last - first, device=x.device).unsqueeze(1)
             reached = torch.where(rows_in == most[place], entry, nobody)
             at = reached.new_full((high - low, width), nobody)
             at.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), reached, "amin")
-            filled = lengths > 0
-            out[low:high][filled] = most[filled]
+            empty = torch.ones(high - low, 1, dtype=torch.bool, device=x.device).index_fill_(0, place, False)
+            out[low:high] = most.masked_fill_(empty, 0.0)
             # NaN is never equal to a value, so no row gets its gradient.
             found = columns[first:last][at.clamp_max(nobody - 1)]
             winner[low:high] = torch.where(at < nobody, found, -1)

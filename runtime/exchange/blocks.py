@@ -31,7 +31,7 @@ from runtime.exchange.channels import Channel, Message
 from runtime.exchange.exchange import TAG
 from runtime.exchange.neighbours import IterationContext
 from runtime.exchange.staging import Staging
-from runtime.record import Recorder
+from runtime.record import Mark, Recorder
 
 PIECE: Final = 1 << 20
 """Bytes that a member receives before it forwards them, as in the simulator's broadcasts."""
@@ -44,6 +44,7 @@ class BlockRing:
         """channel: for blocks."""
         self._channel, self._recorder = channel, recorder
         self._members, self._place = tuple(members), members.index(channel.rank)
+        self.size = len(self._members)
         self.bytes_sent: dict[tuple[int, str], int] = {}
         """Bytes sent so far per peer and kind (rows, gradients)."""
 
@@ -52,10 +53,10 @@ class BlockRing:
 
         Returns when this worker has received and forwarded it.
         """
-        size = len(self._members)
+        size = self.size
         if size == 1:
             return
-        hops = (self._place - root) % size
+        hops, begun = (self._place - root) % size, self._begin(block)
         source, target = self._members[self._place - 1], self._members[(self._place + 1) % size]
         row = block.shape[1] * block.element_size()
         pieces = torch.split(block, max(1, PIECE // row) if size > 2 else block.shape[0])
@@ -75,16 +76,17 @@ class BlockRing:
             nbytes = block.shape[0] * row
             self._count(target, direction, nbytes)
             self._span(OpKind.WIRE, f"{TAG[direction]}.tx{target}", t, layer, direction, start, target, nbytes)
-        self._span(OpKind.WAIT, "compute", t, layer, direction, start)
+        self._span(OpKind.WAIT, "compute", t, layer, direction, begun)
 
     def add_up(self, t: Iteration, layer: Layer, direction: Direction, rows: Tensor) -> None:
         """Add the `rows` of all members, contiguous and of equal shape, into each member's: around the ring and back.
 
         Every value is summed once and sent to all, so all members have identical results.
         """
-        size, place = len(self._members), self._place
+        size, place = self.size, self._place
         if size == 1:
             return
+        begun = self._begin(rows)
         source, target = self._members[place - 1], self._members[(place + 1) % size]
         pieces = torch.tensor_split(rows.view(-1), size)
         start, nbytes = self._recorder.mark(), 0
@@ -97,7 +99,14 @@ class BlockRing:
                 coming += got
         self._count(target, direction, nbytes)
         self._span(OpKind.ALLREDUCE, "replicas.ring", t, layer, direction, start, target, nbytes)
-        self._span(OpKind.WAIT, "compute", t, layer, direction, start)
+        self._span(OpKind.WAIT, "compute", t, layer, direction, begun)
+
+    def _begin(self, rows: Tensor) -> Mark:
+        """The beginning of a wait, once rows that the network reads from a GPU are there."""
+        mark = self._recorder.mark_compute()
+        if rows.is_cuda:
+            torch.cuda.current_stream().synchronize()
+        return mark
 
     def _count(self, peer: Rank, direction: Direction, nbytes: int) -> None:
         key = peer, "rows" if direction is Direction.FORWARD else "gradients"
@@ -110,11 +119,11 @@ class BlockRing:
         t: Iteration,
         layer: Layer,
         direction: Direction,
-        start: int,
+        start: Mark,
         peer: int = -1,
         nbytes: float = 0.0,
     ) -> None:
-        end = self._recorder.mark()
+        end = self._recorder.mark_compute() if kind is OpKind.WAIT else self._recorder.mark()
         self._recorder.add(kind, stream, t, start, end, layer=layer, direction=direction, peer=peer, nbytes=nbytes)
 
 
@@ -208,14 +217,17 @@ class BlockSums:
     ) -> Tensor:
         """The rows of `block` as this worker multiplies them, [rows, d]. fetch: whether it is broadcast now."""
         if block == self._grid.own:
-            if fetch:
-                self._ring.broadcast(t, layer, direction, block, self._leaving(own))
+            if fetch and self._ring.size > 1:
+                self._ring.broadcast(t, layer, direction, block, self._leaving(t, layer, direction, own))
             return own
         place = self._place(layer, direction, block, own)
         count = self._grid.sizes[block]
         if fetch:
+            place.await_wire()
             self._ring.broadcast(t, layer, direction, block, place.wire(count))
+            start = self._recorder.mark_compute()
             place.from_wire(count)
+            self._copied(OpKind.H2D, t, layer, direction, place, start)
         place.await_ready()
         return place.rows(count)
 
@@ -256,21 +268,33 @@ class BlockSums:
                 place = self._place(layer, Direction[rest[0].upper()], block, on_device)
                 place.rows(rows.shape[0]).copy_(rows)
 
-    def _leaving(self, own: Tensor) -> Tensor:
+    def _leaving(self, t: Iteration, layer: Layer, direction: Direction, own: Tensor) -> Tensor:
         """This worker's block in the buffer that the network reads."""
         place, count = self._staging(self._outgoing, own.shape[1], own), own.shape[0]
         if not place.staged:
             return own
+        start = self._recorder.mark_compute()
         place.rows(count).copy_(own)
         place.to_wire(count)
+        self._copied(OpKind.D2H, t, layer, direction, place, start)
         return place.wire(count)
 
     def _add_up(self, t: Iteration, layer: Layer, direction: Direction, out: Tensor) -> None:
         """Add to `out` the sums of the other workers that store the same rows."""
-        summed = self._leaving(out)
+        if self._holders.size == 1:
+            return
+        summed = self._leaving(t, layer, direction, out)
         self._holders.add_up(t, layer, direction, summed)
         if summed is not out:
             out.copy_(summed)
+
+    def _copied(
+        self, kind: OpKind, t: Iteration, layer: Layer, direction: Direction, place: Staging, start: Mark
+    ) -> None:
+        """The span of a copy between device and host, if there was one."""
+        if place.staged:
+            end = self._recorder.mark_compute()
+            self._recorder.add(kind, "compute", t, start, end, layer=layer, direction=direction)
 
     def _place(self, layer: Layer, direction: Direction, block: int, like: Tensor) -> Staging:
         """The receive buffer of another worker's block; stored blocks have a permanent one."""

@@ -161,9 +161,10 @@ class Channel:
     def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
         """Wait for started messages, receives first; PeerError names the worker that failed or did not respond."""
         alike = len(posted.works) == len(posted.messages)
+        on_device = any(message.tensor.is_cuda for message in posted.messages)
         for index, work in enumerate(posted.works):
             waited = self.wire is not None and not work.is_completed()
-            self._wait(work, posted.messages[index].peer if alike else None)
+            self._wait(work, posted.messages[index].peer if alike else None, on_device=on_device)
             if alike:
                 message = posted.messages[index]
                 if self.wire is not None and not message.outgoing:
@@ -227,9 +228,12 @@ class Channel:
             works.append(post(message.tensor, message.peer, self.group, message.tag))
         return works
 
-    def _wait(self, work: Any, peer: Rank | None) -> None:
+    def _wait(self, work: Any, peer: Rank | None, *, on_device: bool = False) -> None:
         try:
             work.wait()
+            if on_device:
+                # NCCL's wait blocks the current stream alone.
+                torch.cuda.current_stream().synchronize()
         except RuntimeError as error:
             raise self._error(error, peer) from None
 

@@ -225,10 +225,10 @@ class Exchange:
         """Pack the requested rows and start their transfer."""
         requests = graph.incoming_requests()
         first_layer = layer == 0 and graph.held is not None
-        start = self._recorder.mark()
+        start = self._recorder.mark_compute()
         torch.index_select(h, 0, requests.index, out=place.outgoing.rows(requests.rows))
-        place.outgoing.to_wire(requests.rows)
         self._span(OpKind.PACK, "f.pack", t, layer, Direction.FORWARD, start)
+        self._to_wire(t, layer, Direction.FORWARD, place, requests.rows)
         outgoing = pieces(place.outgoing.wire(requests.rows), requests.ptr, requests.misses if first_layer else None)
         incoming = pieces(place.incoming.wire(graph.rows), graph.ptr, graph.misses if first_layer else None)
         transfer = self._posted(t, layer, Direction.FORWARD, graph, place.incoming, graph.rows, outgoing, incoming)
@@ -239,7 +239,7 @@ class Exchange:
     def _from_cache(self, t: Iteration, graph: SampledGraph, rows: Tensor) -> None:
         """Insert the cached rows between the transferred ones."""
         assert graph.held is not None
-        start = self._recorder.mark()
+        start = self._recorder.mark_compute()
         slots = graph.held.slot[graph.needed]
         hit = torch.from_numpy((slots >= 0).nonzero()[0]).to(rows.device)
         held = torch.from_numpy(slots[slots >= 0].astype("int64")).to(self._device)
@@ -249,10 +249,16 @@ class Exchange:
     def _backward(self, t: Iteration, layer: Layer, graph: SampledGraph, place: _Slot) -> _Transfer:
         """Start the transfer of the boundary's gradients."""
         requests = graph.incoming_requests()
-        place.outgoing.to_wire(graph.rows)
+        self._to_wire(t, layer, Direction.BACKWARD, place, graph.rows)
         outgoing = pieces(place.outgoing.wire(graph.rows), graph.ptr, None)
         incoming = pieces(place.incoming.wire(requests.rows), requests.ptr, None)
         return self._posted(t, layer, Direction.BACKWARD, graph, place.incoming, requests.rows, outgoing, incoming)
+
+    def _to_wire(self, t: Iteration, layer: Layer, direction: Direction, place: _Slot, count: int) -> None:
+        start = self._recorder.mark_compute()
+        place.outgoing.to_wire(count)
+        if place.outgoing.staged:
+            self._span(OpKind.D2H, f"{TAG[direction]}.d2h", t, layer, direction, start)
 
     def _posted(
         self,
@@ -287,7 +293,10 @@ class Exchange:
         # NCCL's wait blocks the current stream, not this thread, so it must be the copy stream.
         with self._copies[direction].after(None):
             self._channel[direction].await_all(transfer.posted, done)
+            start = self._recorder.mark_compute()
             transfer.target.from_wire(transfer.count)
+            if transfer.target.staged:
+                self._span(OpKind.H2D, f"{tag}.h2d", transfer.t, transfer.layer, direction, start)
         return transfer.drawn
 
     def _cold(self, layer: Layer, graph: SampledGraph) -> Tensor:
@@ -298,12 +307,13 @@ class Exchange:
 
     def _wait(self, place: _Slot, t: Iteration, layer: Layer, direction: Direction) -> SampledGraph:
         assert place.sent is not None
-        start = self._recorder.mark()
+        start = self._recorder.mark_compute()
         blocked = not place.sent.done.done()
         graph = place.sent.done.result()
-        if blocked:
-            self._span(OpKind.WAIT, "compute", t, layer, direction, start)
         place.incoming.await_ready()
+        # A GPU may also wait for the copy of rows that have arrived.
+        if blocked or place.incoming.ready is not None:
+            self._span(OpKind.WAIT, "compute", t, layer, direction, start)
         return graph
 
     def _place(self, direction: Direction, layer: Layer, t: Iteration) -> _Slot:
@@ -323,7 +333,7 @@ class Exchange:
         """Start a transfer in one thread and await it in another, so that the network never waits for packing."""
         done: Future[SampledGraph] = Future()
         if direction not in self._threads:
-            begun = self._recorder.mark()
+            begun = self._recorder.mark_compute()
             transfer = post()
             done.set_result(self._finish(transfer))
             self._span(OpKind.WAIT, "compute", transfer.t, transfer.layer, direction, begun)
@@ -364,9 +374,7 @@ class Exchange:
         peer: int = -1,
         nbytes: float = 0.0,
     ) -> None:
-        end = (
-            self._recorder.mark_compute() if stream == "compute" and kind is not OpKind.WAIT else self._recorder.mark()
-        )
+        end = self._recorder.mark() if kind is OpKind.WIRE else self._recorder.mark_compute()
         self._recorder.add(kind, stream, t, start, end, layer=layer, direction=direction, peer=peer, nbytes=nbytes)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.core.ids import BoolArray, Float32Array, IntArray
-from runtime.aggregate import Matrix, Rows
+from runtime.aggregate import Matrix, Rows, kept_for_compute
 from runtime.data import Share
 from runtime.exchange.channels import Channel, Message
 
@@ -167,6 +167,7 @@ def request_rows(
     index = [share.send_sets[m][requested[m].numpy()] for m in peers]
     counts = [array.size for array in index]
     rows = torch.from_numpy(np.concatenate(index).astype(np.int64)).to(device)
+    kept_for_compute(rows)
     return Requests(rows, tuple(np.r_[0, np.cumsum(counts)].tolist()), tuple(heard[:, 1].tolist()))
 
 
@@ -174,9 +175,8 @@ def fetch_rows(channel: Channel, share: Share, rows: Tensor, wanted: IntArray, d
     """Fetch the rows of the boundary nodes `wanted` (boundary indices, ascending) from their owners' `rows`, [k, d]."""
     owner_ptr = np.searchsorted(wanted, share.part.boundary_ptr)
     counts = np.diff(owner_ptr)
-    requests = request_rows(channel, share, wanted, owner_ptr.tolist(), counts.tolist(), torch.device("cpu"), done)
-    own = rows.detach().cpu()
-    outgoing = own[requests.index]
+    requests = request_rows(channel, share, wanted, owner_ptr.tolist(), counts.tolist(), rows.device, done)
+    outgoing = rows.detach()[requests.index].cpu()
     incoming = torch.empty(wanted.size, rows.shape[1], dtype=rows.dtype)
     messages = []
     for m in range(counts.size):

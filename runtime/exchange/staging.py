@@ -6,7 +6,8 @@ yet (docs/checks.md).
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -76,6 +77,11 @@ class Staging:
         if self.ready is not None:
             torch.cuda.current_stream().wait_event(self.ready)
 
+    def await_wire(self) -> None:
+        """Wait until the last copy from the host's buffer is done, so that the network may write to it again."""
+        if self.ready is not None:
+            self.ready.synchronize()
+
 
 class CopyStream:
     """The stream for a channel's copies; no stream without CUDA."""
@@ -97,7 +103,17 @@ class CopyStream:
             self._stream.wait_event(event)
         return torch.cuda.stream(self._stream)
 
+    @contextmanager
+    def aside(self, event: Any = None) -> Iterator[None]:
+        """As `after`, for a thread beside the main one; returns when the GPU has done the block's work."""
+        with self.after(event):
+            yield
+        if self._stream is not None:
+            self._stream.synchronize()
+
 
 def _new_stream(device: torch.device) -> torch.cuda.Stream:
+    """A stream that begins after all work submitted to the compute stream so far, such as the features' copy."""
     stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
     return stream

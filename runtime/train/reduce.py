@@ -99,7 +99,9 @@ class FlatGradients:
         self._extras[0], self._extras[1] = loss.detach(), correct
         high, low = divmod(own.nbytes, _PART)
         own_sums = [float(own.stop), high, low, own.hits, own.lookups, own.trained]
-        self._extras[2:] = torch.tensor(own_sums, dtype=torch.float64)
+        sums = torch.tensor(own_sums, dtype=torch.float64).to(self.flat.dtype)
+        # A copy from other memory would wait for the GPU in the middle of the iteration.
+        self._extras[2:].copy_(sums.pin_memory() if self.flat.is_cuda else sums, non_blocking=True)
         self._left = list(self._sizes)
         self._works, self._t = [], t
 
@@ -109,9 +111,9 @@ class FlatGradients:
             while len(self._works) < len(self._pieces):
                 self._start()
             for work, start in self._works:
-                blocked = self._recorder.mark()
+                blocked = self._recorder.mark_compute()
                 self._channel.wait(work)
-                end = self._recorder.mark()
+                end = self._recorder.mark_compute()
                 self._recorder.add(OpKind.ALLREDUCE, "reduce", self._t, start, end)
                 self._recorder.add(OpKind.WAIT, "compute", self._t, blocked, end)
         return self.sums()
@@ -138,7 +140,7 @@ class FlatGradients:
     def _start(self) -> None:
         """Start the all-reduce of the next part."""
         assert self._channel is not None
-        start = self._recorder.mark()
+        start = self._recorder.mark_compute()
         self._works.append((self._channel.all_reduce(self._pieces[len(self._works)]), start))
 
 

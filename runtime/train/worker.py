@@ -70,6 +70,8 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     started = time.perf_counter()
     options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     worker = prepare(options, place, device, datasets)
     session = Session(worker, watch)
     origin = torch.tensor([time.perf_counter_ns()])

@@ -44,10 +44,11 @@ class RankRecord:
 
 
 def ready_at(place: Place, options: Options) -> WorkerState:
-    """The worker at `place`, connected and prepared."""
+    """The worker at `place`, connected and prepared; on a GPU it shares the first one with the others."""
     if place.world > 1:
         connect(place, options.timeout, "gloo")
-    return prepare(options, place, torch.device("cpu"), DatasetCache())
+    device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", 0)
+    return prepare(options, place, device, DatasetCache())
 
 
 def trained(place: Place, options: Options) -> RankRecord:

@@ -126,4 +126,4 @@ def opened(place: Place, options: Options) -> Session:
 
 def weights_of(session: Session) -> bytes:
     """The bytes of all weights."""
-    return b"".join(weight.detach().numpy().tobytes() for weight in session.worker.network.parameters())
+    return b"".join(weight.detach().cpu().numpy().tobytes() for weight in session.worker.network.parameters())

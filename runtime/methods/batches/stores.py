@@ -16,7 +16,7 @@ from gcnsim.core.ids import BoolArray, Int32Array, IntArray, Iteration, Rank
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload.caching import CacheSize, capacity, most_connected
 from gcnsim.workload.mini_batches import Batch
-from runtime.aggregate import matrix_kind
+from runtime.aggregate import kept_for_compute, matrix_kind
 from runtime.exchange import Channel
 from runtime.exchange.batches import BatchBuilder, DrawnScaling
 from runtime.exchange.channels import Message
@@ -94,6 +94,7 @@ class Store:
             return rows
         start = recorder.mark()
         found = rows.to(device)
+        kept_for_compute(found)
         recorder.add(
             OpKind.H2D, LOADING, t, start, recorder.mark(), layer=0, direction=Direction.FORWARD, nbytes=rows.nbytes
         )
@@ -212,7 +213,9 @@ class CachedStore(Store):
         if not self.caches or not self._measured_later():
             return
         device = self.context.device
-        free = torch.cuda.get_device_properties(device).total_memory - torch.cuda.max_memory_allocated(device)
+        # Other processes and the CUDA context take memory too; a batch will need its peak again.
+        free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+        free -= torch.cuda.max_memory_allocated(device)
         per_row = self._rows.shape[1] * self._rows.element_size()
         self._fill(max(0, min(self._rows.shape[0], int((free - RESERVED) // per_row))))
 

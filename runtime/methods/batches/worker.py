@@ -35,6 +35,7 @@ from gcnsim.workload.mini_batches import (
 )
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
+from runtime.exchange.staging import CopyStream
 from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
 from runtime.methods.worker import Context, MethodWorker
 
@@ -90,6 +91,7 @@ class BatchWorker(MethodWorker):
         # The input has no gradient, so layer 0 needs no transpose; attention's weights do need it.
         self._turned, self._pools = context.options.model == "gat", context.options.pools
         self._sampler, self._loader = (ThreadPoolExecutor(1, name) for name in ("sampler", "loader"))
+        self._sampling, self._loading = (CopyStream(context.device) for _ in range(2))
         self._drawn: dict[Iteration, Future[tuple[BatchGraph, tuple[Matrix | None, ...]]]] = {}
         self._loaded: dict[Iteration, Future[_Ready]] = {}
         dataset, device = context.dataset, context.device
@@ -113,10 +115,10 @@ class BatchWorker(MethodWorker):
         if self._draws_ahead:
             self._draw(soon)
         recorder, future = self.context.recorder, self._loaded.pop(t)
-        start, blocked = recorder.mark(), not future.done()
+        start, blocked = recorder.mark_compute(), not future.done()
         ready = future.result()
         if blocked:
-            recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark())
+            recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark_compute())
         found = self._trained(t, ready)
         if self._ahead:
             self._load(soon)
@@ -175,7 +177,8 @@ class BatchWorker(MethodWorker):
             same = layer and rows is graph.rows[layer - 1]
             turned = self._turned or layer > 0 or any(rows is above for above in graph.rows[1:])
             turned = turned and not self._pools
-            made.append(made[-1] if same else kind(rows, context.dtype, context.device, turned=turned))
+            with self._sampling.aside():
+                made.append(made[-1] if same else kind(rows, context.dtype, context.device, turned=turned))
         context.recorder.add(OpKind.INDEX, "sampler", t, drew, context.recorder.mark())
         return graph, tuple(made)
 
@@ -183,7 +186,8 @@ class BatchWorker(MethodWorker):
         """Load the rows that the batch of iteration t reads, in the loader's thread."""
         graph, matrices = self._drawn[t].result()
         del self._drawn[t]
-        rows, hits = self.source.store.load(t, graph.nodes)
+        with self._loading.aside():
+            rows, hits = self.source.store.load(t, graph.nodes)
         return _Ready(graph, matrices, rows, hits)
 
     def _trained(self, t: Iteration, ready: _Ready) -> LoadedBatch:

@@ -29,6 +29,7 @@ from gcnsim.workload.draws import draw_edges, inclusion
 from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.exchange import CachedRows, SampledGraph, Weights, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message, TimedChannel
+from runtime.exchange.staging import CopyStream
 from runtime.methods.worker import Context, MethodWorker, completed
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class PscGcnWorker(MethodWorker):
         self._refreshing: bool | None = None
         self._channel = context.channels.open("ids")
         self._thread = ThreadPoolExecutor(1, "sampler")
+        self._copies = CopyStream(context.device)
         self._graphs: dict[int, Future[SampledGraph]] = {}
         self._measured: dict[Iteration, Float32Array] = {}
         self._last: Future[None] | None = None
@@ -109,10 +111,10 @@ class PscGcnWorker(MethodWorker):
         if t + self.tau not in self._graphs:
             self._draw(t + self.tau, t)
         recorder = self.context.recorder
-        start, blocked = recorder.mark(), not self._graphs[t].done()
+        start, blocked = recorder.mark_compute(), not self._graphs[t].done()
         graph = self._graphs[t].result()
         if blocked:
-            recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark())
+            recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark_compute())
         self._graphs.pop(t - self.tau - 1, None)
         return graph
 
@@ -135,7 +137,7 @@ class PscGcnWorker(MethodWorker):
 
     def measured(self, t: Iteration, norms: Tensor) -> None:
         """Exchange the norms with the other workers and recompute the probabilities, in the sampler's thread."""
-        self._last = self._submit(self._refresh, t, norms.detach())
+        self._last = self._submit(self._refresh, t, norms.detach(), after=self._copies.mark())
 
     def norms(self) -> tuple[Iteration, Float32Array] | None:
         """The last norms of the inner nodes."""
@@ -199,8 +201,9 @@ class PscGcnWorker(MethodWorker):
         """Bytes sent, including ids, norms and cache refreshes."""
         return super().bytes_sent() | dict(self._asked)
 
-    def _submit(self, work: Callable[..., T], *args: Any) -> Future[T]:
-        """Run `work` in the sampler's thread. After a failure there, all later work fails with the same error.
+    def _submit(self, work: Callable[..., T], *args: Any, after: Any = None) -> Future[T]:
+        """Run `work` in the sampler's thread, and what it copies on its own stream, there `after` an event. After a
+        failure, all later work fails with the same error.
 
         Nothing more is sent then: others would take it for the missing message.
         """
@@ -209,7 +212,8 @@ class PscGcnWorker(MethodWorker):
             if self._failed is not None:
                 raise self._failed
             try:
-                return work(*args)
+                with self._copies.aside(after):
+                    return work(*args)
             except Exception as error:
                 self._failed = error
                 raise

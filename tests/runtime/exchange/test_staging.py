@@ -34,6 +34,7 @@ def test_on_a_cpu_the_wire_reads_and_writes_the_rows_themselves() -> None:
         assert staging.wire(5).data_ptr() == staging.rows(5).data_ptr()
         staging.from_wire(5)
         staging.await_ready()
+        staging.await_wire()
         assert staging.ready is None
         assert staging.rows(5)[4].tolist() == [8.0, 9.0]
 
@@ -42,5 +43,6 @@ def test_without_cuda_there_is_no_copy_stream() -> None:
     copies = CopyStream(CPU)
     mark = copies.mark()
     assert mark is None
-    with copies.after(mark):
-        assert torch.zeros(1).item() == 0.0
+    for block in (copies.after(mark), copies.aside(mark)):
+        with block:
+            assert torch.zeros(1).item() == 0.0

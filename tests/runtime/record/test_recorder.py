@@ -194,6 +194,16 @@ def test_events_become_instants_once_the_gpu_has_reached_them(gpu: Gpu) -> None:
     assert spans[OpKind.WIRE].end_s - spans[OpKind.WIRE].start_s == pytest.approx(5e-9, rel=1e-6)
 
 
+def test_a_wait_of_the_gpu_counts_once_it_is_over(gpu: Gpu) -> None:
+    recorder = Recorder(0, cuda=True)
+    marks = recorder.mark_compute(), recorder.mark_compute()
+    recorder.add(OpKind.WAIT, "compute", 0, *marks)
+    assert recorder.end_iteration() == 0.0
+    gpu.reach(2, 3.0)
+    assert recorder.end_iteration() == pytest.approx(3e-3)
+    assert recorder.end_iteration() == 0.0
+
+
 def test_each_iteration_ties_the_clocks_together_afresh(gpu: Gpu) -> None:
     recorder = Recorder(0, cuda=True)
     gpu.now_ms += 60_000.0  # the GPU's clock leaps: only marks behind the next anchor may use it
