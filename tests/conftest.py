@@ -143,6 +143,7 @@ def server() -> HostProfile:
         gather_bandwidth=_figure(1e9),
         work_spread=_figure(0.0),
         operation_s=_figure(1e-4),
+        call_s=_figure(0.0),
         rebuild_bytes=_figure(300.0),
         staging_bandwidth=_figure(7e9),
         neighbour_draws_per_s=_figure(1e7),

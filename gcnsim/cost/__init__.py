@@ -23,13 +23,13 @@ from gcnsim.cost.device import (
     rows_seconds,
     spmm_seconds,
 )
+from gcnsim.cost.host_calls import STEP_CALLS, host_bound, with_host_calls
 from gcnsim.cost.layers import LayerCost, average_seconds, gradient_bytes, layer_cost, loss_seconds, step_seconds
 from gcnsim.cost.memory import RESERVED, Memory, MemoryCounts, partition_memory
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
 from gcnsim.cost.released import (
     WIDE_ID,
     drawing_core_seconds,
-    host_bound,
     layer_gradient_bytes,
     making_core_seconds,
     rebuild_seconds,
@@ -54,6 +54,7 @@ from gcnsim.cost.sampling import (
 __all__ = [
     "INDEX",
     "RESERVED",
+    "STEP_CALLS",
     "VALUE",
     "WIDE_ID",
     "Block",
@@ -116,4 +117,5 @@ __all__ = [
     "unpack_seconds",
     "uva_graph_bytes",
     "uva_row_bytes",
+    "with_host_calls",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, VALUE, Size
-from gcnsim.cost.released import LAYER_OPERATIONS
+from gcnsim.cost.host_calls import LAYER_CALLS
 from gcnsim.hardware import DeviceProfile, HostProfile
 
 BATCH_OPERATIONS = 5
@@ -54,7 +54,7 @@ def host_draw_core_seconds(
 
 def training_calls(layers: int) -> int:
     """Framework calls in which the host trains a batch: for the batch, and for every layer forward and backward."""
-    return BATCH_OPERATIONS + 2 * layers * LAYER_OPERATIONS
+    return BATCH_OPERATIONS + 2 * layers * LAYER_CALLS
 
 
 def gpu_draw_seconds(device: DeviceProfile, host: HostProfile, entries: Size, layers: int) -> FloatArray:

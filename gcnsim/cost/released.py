@@ -13,7 +13,6 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray, Seconds
 from gcnsim.cost.device import VALUE, Size, elementwise_seconds
-from gcnsim.cost.layers import LayerCost
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.workload import LayerShape
 
@@ -43,11 +42,6 @@ RECEIPT_OPERATIONS = 1
 
 DIVISION_PASSES = 2
 """Reads and writes of rows that are divided by the rate."""
-
-LAYER_OPERATIONS = 7
-"""Framework calls of a layer: dropout, concatenation, sum, division by the degree, product, norm, activation. The same
-number backward.
-"""
 
 STEP_LAUNCHES = 12
 """Kernels of an optimiser that updates tensor by tensor (Adam)."""
@@ -92,18 +86,6 @@ def receiving_seconds(device: DeviceProfile, host: HostProfile, unpacked: FloatA
     """Seconds to copy received rows peer by peer. unpacked: the time of one kernel for all peers."""
     busy = unpacked + (peers - 1) * device.launch_s.value
     return np.maximum(busy, RECEIPT_OPERATIONS * peers * host.operation_s.value)
-
-
-def host_bound(cost: LayerCost, host: HostProfile) -> LayerCost:
-    """The layer with each pass at least as long as its host calls; the waiting time is added to the update."""
-    calls = LAYER_OPERATIONS * host.operation_s.value
-    forward, backward = cost.aggregate + cost.update, cost.update_backward + cost.aggregate_backward
-    return LayerCost(
-        aggregate=cost.aggregate,
-        update=cost.update + np.maximum(calls - forward, 0.0),
-        update_backward=cost.update_backward + np.maximum(calls - backward, 0.0),
-        aggregate_backward=cost.aggregate_backward,
-    )
 
 
 def tensors(shape: LayerShape, *, norm: bool) -> int:

@@ -1,9 +1,9 @@
 """Fit the figures of a GPU, its host and the link between them to micro-benchmarks, with the residuals of each law.
 
 The laws are those that simulate GPU workers (`gcnsim.cost.device`), evaluated at an efficiency of one. The efficiency
-is that time over the measured time without its launch; the fit takes the geometric mean over sizes. A kernel that lasts
-only a few launches says little about its rate: benchmarks issue the next kernel while it runs, and the law adds both
-times. So only kernels of at least LAUNCHES launches count, or the longest one if there is none.
+is that time over the measured time; the fit takes the geometric mean over sizes. Benchmarks issue the next kernel while
+one runs, so a kernel takes the longer of its work and the host's call (`call_s`). Only kernels of at least CALLS calls
+count, or the longest one if there is none. They follow one another without a gap, so a fitted launch takes no time.
 
 Effects without a law appear among the residuals, as the error of ignoring them: kernels that overlap copies, and copies
 of unpinned memory.
@@ -26,12 +26,8 @@ from gcnsim.records.calibration import Fitted, Residual
 from gcnsim.records.measurements import Measurement, Measurements
 from gcnsim.scenario.machine_profiles import CALIBRATED, with_fitted
 
-LAUNCHES: Final = 8.0
-"""Kernels shorter than this number of launches are not fitted: where their launch is hidden they seem quicker, by a
-seventh at most."""
-
-LEAST: Final = 0.1
-"""The least share of a kernel's time that counts as work, however long its launch."""
+CALLS: Final = 8.0
+"""Kernels shorter than this number of the host's calls are not fitted."""
 
 BOUND: Final = 1.5
 """A product that lasts this many times longer than reading its operands is bound by arithmetic."""
@@ -83,7 +79,8 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
     """
     laws = Laws()
     (launch, *_) = single(measured, "launch")
-    laws.device["launch_s"] = Fitted(launch.seconds, "a kernel with next to nothing to do")
+    laws.host["call_s"] = Fitted(launch.seconds, "a sum with next to nothing to do")
+    laws.device["launch_s"] = Fitted(0.0, "kernels that follow one another")
     _rates(laws, measured, name)
     _arithmetic(laws, measured, name)
     _sums(laws, measured, name)
@@ -117,17 +114,10 @@ def _products_in(measurement: Measurement) -> int:
     return 1 + int(measurement.kernel == "gemm_backward" and measurement.params.get("input_grad", 0.0) > 0)
 
 
-def _left(laws: Laws, measurement: Measurement) -> float:
-    """Seconds of a kernel without its launch."""
-    return max(
-        measurement.seconds - _products_in(measurement) * laws.device["launch_s"].value, LEAST * measurement.seconds
-    )
-
-
 def _long(laws: Laws, measured: Measurements, kernels: Sequence[str]) -> list[Measurement]:
     """The kernels to fit, without products whose rows stay in the cache."""
     found = [item for kernel in kernels for item in single(measured, kernel) if not item.params.get("hot")]
-    least = LAUNCHES * laws.device["launch_s"].value
+    least = CALLS * laws.host["call_s"].value
     chosen = [item for item in found if item.seconds >= least * _products_in(item)]
     return chosen or [max(found, key=lambda item: item.seconds)]
 
@@ -139,9 +129,9 @@ def _residual(term: str, chosen: DeviceProfile, points: Sequence[Measurement]) -
 def _rates(laws: Laws, measured: Measurements, name: str) -> None:
     """Fit memory bandwidth and elementwise efficiency."""
     points = _long(laws, measured, PASSES)
-    slow = _known(laws, name, launch_s=0.0, memory_bandwidth=1.0, elementwise_efficiency=1.0)
+    slow = _known(laws, name, memory_bandwidth=1.0, elementwise_efficiency=1.0)
     # At one byte per second, seconds equal bytes.
-    rates = [LAWS[point.kernel](slow, point) / _left(laws, point) for point in points]
+    rates = [LAWS[point.kernel](slow, point) / point.seconds for point in points]
     laws.device["memory_bandwidth"] = Fitted(max(rates), "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(mean(rates) / max(rates), "elementwise passes")
 
@@ -153,7 +143,7 @@ def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
     speeds = []
     for measurement in _long(laws, measured, MAPS):
         m, k, n = (measurement.params[side] for side in ("rows", "d_in", "d_out"))
-        count, left = _products_in(measurement), _left(laws, measurement)
+        count, left = _products_in(measurement), measurement.seconds
         if left >= BOUND * count * float(map_bytes(m, k, n)) / rate:
             speeds.append(2.0 * count * m * k * n / left)
     if speeds:
@@ -173,9 +163,9 @@ def _share(
     laws: Laws, measured: Measurements, name: str, figure: str, kernels: Sequence[str], reference: str
 ) -> list[float]:
     """Fit an efficiency as the mean over kernels of the law's time at efficiency one over the measured time."""
-    ideal = _known(laws, name, launch_s=0.0, **{figure: 1.0})
+    ideal = _known(laws, name, **{figure: 1.0})
     shares = [
-        LAWS[measurement.kernel](ideal, measurement) / _left(laws, measurement)
+        LAWS[measurement.kernel](ideal, measurement) / measurement.seconds
         for measurement in _long(laws, measured, kernels)
     ]
     laws.device[figure] = Fitted(mean(shares), reference)

@@ -2,10 +2,9 @@
 
 What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: of workers on cores how much
 processor time a byte costs on this network's path, what its queues hold, and how much slower cores are among all
-threads of a run; of GPUs how fast sums over neighbours are
-on each graph (its locality), what a launch costs, what copies and the network carry. Factors are held near one: a
-factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say nothing about stays
-where the benchmarks put it.
+threads of a run; of GPUs how fast sums over neighbours are on each graph (its locality), what a call of the host costs,
+what copies and the network carry. Factors are held near one: a factor of e counts like a whole iteration's error of
+`PRIOR`, so that a coefficient the runs say nothing about stays where the benchmarks put it.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ COEFFICIENTS: Final = (
 """Of workers on cores, whose compute was measured."""
 
 OF_GPUS: Final = (
-    Coefficient("device", "launch_s", "launches and the host's share of the runs' iterations"),
+    Coefficient("host", "call_s", "calls of the runs' host"),
     Coefficient("copies", "efficiency", "copies between the runs' GPUs and their hosts"),
     Coefficient("network", "efficiency", "payload on the runs' network"),
     Coefficient("network", "latency_s", "messages on the runs' network"),

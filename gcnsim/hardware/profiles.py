@@ -109,9 +109,10 @@ class HostProfile:
     slice_s: seconds that a thread keeps a core while another waits for it. reduce_step_s: CPU seconds of one step
     around the ring of an all-reduce, per worker. gather_bandwidth: bytes of feature rows that one core picks out of
     host memory per second. work_spread: how much the time of equal work on a core varies, the standard deviation of its
-    logarithm. operation_s: host time of one call of the framework that GPU workers are written in. rebuild_bytes:
-    device memory traffic an entry with which that framework makes a graph. staging_bandwidth: bytes/s that the host
-    side of one GPU worker moves between its buffers and those of its peers, sent and received together.
+    logarithm. operation_s: host time of one call of the framework that the published systems' GPU workers are written
+    in. call_s: the same of plain torch. rebuild_bytes: device memory traffic an entry with which that framework makes a
+    graph. staging_bandwidth: bytes/s that the host side of one GPU worker moves between its buffers and those of its
+    peers, sent and received together.
     neighbour_draws_per_s: neighbours that one thread of a mini-batch sampler draws and renumbers per second.
     uva_efficiency: share of a copy's rate that a GPU's own reads of host memory reach.
 
@@ -141,6 +142,7 @@ class HostProfile:
     gather_bandwidth: Figure
     work_spread: Figure
     operation_s: Figure
+    call_s: Figure
     rebuild_bytes: Figure
     staging_bandwidth: Figure
     neighbour_draws_per_s: Figure

@@ -107,6 +107,7 @@ HOST: Final[Table] = {
     "gather_bandwidth": units.BANDWIDTH,
     "work_spread": units.FRACTION,
     "operation_s": units.SECONDS,
+    "call_s": units.SECONDS,
     "rebuild_bytes": units.NBYTES,
     "staging_bandwidth": units.BANDWIDTH,
     "neighbour_draws_per_s": units.RATE,
@@ -138,6 +139,7 @@ ZERO_ALLOWED: Final = (
     "launch_s",
     "work_spread",
     "operation_s",
+    "call_s",
     "rebuild_bytes",
 )
 """Figures that may be zero; a rate or a share of one may not."""

@@ -51,6 +51,9 @@ ON_CORES: Final = frozenset(
 OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a host"})
 """Figures that only the overhead of the published systems' code needs."""
 
+OF_LEAN: Final = frozenset({"call_s of a host"})
+"""Figures that only GPU workers without that overhead need."""
+
 OF_STAGED: Final = frozenset({"memory_bandwidth of a host", "staging_bandwidth of a host"})
 """Figures that are needed only if rows between GPUs are copied through host memory."""
 
@@ -69,11 +72,11 @@ OF_BATCHES: Final = frozenset(
 """Figures that only mini-batches of GPUs need."""
 
 OF_COMPUTE: Final = (
-    OF_BATCHES | OF_RELEASED | frozenset({"sample_edges_per_s of a host", "sort_edges_per_s of a host"})
+    OF_BATCHES | OF_RELEASED | OF_LEAN | frozenset({"sample_edges_per_s of a host", "sort_edges_per_s of a host"})
 ) - {"memory_bandwidth of a host"}
 """Host figures that measured compute times replace; they replace all device figures too."""
 
-SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED
+SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_RELEASED | OF_LEAN | OF_STAGED
 """Figures that some questions need."""
 
 
@@ -101,7 +104,8 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             where = f"{field} of a host" if name == machine.host.name else field
             on_cores = machine.kind == "cpu" and where in ON_CORES
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
-            calls = cluster.implementation == RELEASED and where in OF_RELEASED
+            released = cluster.implementation == RELEASED
+            calls = where in OF_RELEASED if released else where in OF_LEAN and machine.kind == "gpu" and not batches
             copied = staged and where in OF_STAGED
             loaded = machine.kind == "gpu" and batches and where in OF_BATCHES
             needed = on_cores or moved or calls or copied or loaded

@@ -7,12 +7,13 @@ What follows from the lengths (who waits for whom, what is beneath what, how lin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray, Layer
 from gcnsim.cost import (
+    STEP_CALLS,
     LayerCost,
     boundary_seconds,
     draw_core_seconds,
@@ -26,6 +27,7 @@ from gcnsim.cost import (
     spmm_seconds,
     step_seconds,
     unpack_seconds,
+    with_host_calls,
 )
 from gcnsim.graph.parts import Part
 from gcnsim.hardware import DeviceProfile, HostProfile
@@ -88,7 +90,10 @@ class Layered:
 
 
 class OpSeconds:
-    """One worker's lengths, in seconds of what they stand for. factor: its kernels take so many times as long."""
+    """One worker's lengths, in seconds of what they stand for.
+
+    waits_in_layers: whether it waits for rows of the same iteration. factor: its kernels take so many times as long.
+    """
 
     def __init__(
         self,
@@ -99,14 +104,18 @@ class OpSeconds:
         counts: GraphCounts,
         *,
         norm: bool,
+        waits_in_layers: bool,
         factor: float = 1.0,
     ) -> None:
         self._device, self._host, self._part, self._drawn = device, host, part, counts
         self._factor, self._norm = factor, norm
-        self.layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
+        layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
         self.lookup = self._slowed(rows_seconds(device, counts.hits, shapes[0].d_in))
-        self.loss = self._slowed(loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
-        self.step = self._slowed(step_seconds(device, tuple(shapes)))
+        loss = self._slowed(loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
+        kernels, call_s = [layer.cost for layer in layers], host.call_s.value
+        costs, self.loss = with_host_calls(kernels, loss, call_s, shapes, norm=norm, waits_in_layers=waits_in_layers)
+        self.layers = [replace(layer, cost=cost) for layer, cost in zip(layers, costs, strict=True)]
+        self.step = self._slowed(step_seconds(device, tuple(shapes))) + STEP_CALLS * call_s
 
     def _layer(self, layer: Layer, shape: LayerShape, *, last: bool) -> Layered:
         device, counts, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in

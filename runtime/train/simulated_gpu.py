@@ -32,9 +32,10 @@ class WaitingTrainer(Trainer):
         assert isinstance(self.recorder, ScaledRecorder)
         self._channel, self._seconds = arguments[5], 0.0
         self._graphs = _drawn(context, self.method.graphs(self.options.iterations))
-        lengths = _lengths(context, machine, self._graphs)
         exchange = self.method.exchange
         assert exchange is None or isinstance(exchange, WaitingExchange)
+        waits = exchange is not None and not exchange.tau
+        lengths = _lengths(context, machine, self._graphs, waits_in_layers=waits)
         self._sampler = Sampler()
         if exchange is not None:
             exchange.graphs, exchange.lengths = self._graphs, lengths
@@ -81,8 +82,10 @@ def _drawn(context: Context, graphs: Any) -> Sequence[SampledGraph]:
     return found
 
 
-def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph]) -> OpSeconds:
-    """Of this worker's kernels, by the laws or as measured.
+def _lengths(
+    context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph], *, waits_in_layers: bool
+) -> OpSeconds:
+    """Of this worker's kernels, by the laws or as measured. waits_in_layers: as of `OpSeconds`.
 
     Raises ScenarioError where the graph, its parts or the run are not those that were measured.
     """
@@ -92,7 +95,7 @@ def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGra
     arguments = machine.device, machine.host, shapes, share.part, GraphCounts.of(graphs)
     norm, path = options.norm == "layer", machine.accelerator.measured_compute
     if path is None:
-        return OpSeconds(*arguments, norm=norm, factor=machine.factor)
+        return OpSeconds(*arguments, norm=norm, waits_in_layers=waits_in_layers, factor=machine.factor)
     refuse_other_graph(path, options, context.partitioning.graph_hash, context.partitioning.owner_hash)
     setting = measured_setting(path, machine.device.name, options)
     epsilon, rate = _drawn_at(context)
@@ -105,6 +108,7 @@ def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGra
         picks=picks,
         period=method_of(options.method, options.knobs).period,
         norm=norm,
+        waits_in_layers=waits_in_layers,
         factor=machine.factor,
     )
 

@@ -19,7 +19,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer
-from gcnsim.cost import LayerCost, attention_cost, host_bound, layer_cost, longest_row, payload_width, spmm_seconds
+from gcnsim.cost import (
+    LayerCost,
+    attention_cost,
+    host_bound,
+    layer_cost,
+    longest_row,
+    loss_seconds,
+    payload_width,
+    spmm_seconds,
+    with_host_calls,
+)
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.method import CENTRAL, Facts
@@ -65,13 +75,33 @@ class GpuOps:
         self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.exchanges), 0)
         """The first layer that exchanges rows: its rows leave as soon as the requests are known."""
 
-    @cached_property
+    @property
     def costs(self) -> list[LayerCost]:
         """The kernels of each layer, float64[T, P] each."""
+        return self._with_calls[0]
+
+    @property
+    def loss(self) -> FloatArray:
+        """Seconds of the loss and its gradient, float64[T, P]."""
+        return self._with_calls[1]
+
+    @cached_property
+    def _with_calls(self) -> tuple[list[LayerCost], FloatArray]:
+        """Layers and loss with what the host takes longer than the GPU."""
+        classes = self.facts.shapes[-1].d_out
+        loss = self.on_devices(lambda device, ranks: loss_seconds(device, self.inner[ranks], classes))
+        if self.facts.released:
+            return [host_bound(cost, self.host.operation_s.value) for cost in self._kernels], loss
+        waits = self.exchanges and not self.tau
+        call_s, shapes, norm = self.host.call_s.value, self.facts.shapes, self.facts.norm
+        return with_host_calls(self._kernels, loss, call_s, shapes, norm=norm, waits_in_layers=waits)
+
+    @cached_property
+    def _kernels(self) -> list[LayerCost]:
+        """The kernels of each layer, beside transfers if there are any."""
         costs = [self.layer_cost(layer) for layer in range(len(self.facts.shapes))]
         factor = slowdown(self.facts, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
-        slowed = [cost.slowed(factor) for cost in costs]
-        return [host_bound(cost, self.host) for cost in slowed] if self.facts.released else slowed
+        return [cost.slowed(factor) for cost in costs]
 
     @cached_property
     def host(self) -> HostProfile:

@@ -37,7 +37,6 @@ from gcnsim.cost import (
     gradient_bytes,
     graph_bytes,
     id_bytes,
-    loss_seconds,
     pack_seconds,
     payload_bytes,
     rows_seconds,
@@ -45,7 +44,7 @@ from gcnsim.cost import (
     unpack_seconds,
 )
 from gcnsim.methods.families.gpu_ops import TAG
-from gcnsim.methods.families.released_code import ReleasedOps, id_streams, id_width, reduced_layer, step_of
+from gcnsim.methods.families.released_code import ReleasedOps, id_streams, id_width, reduced_layer
 from gcnsim.schedule import Schedule, Waits, allreduce, host_messages, message_sizes
 from gcnsim.timeline import Direction, OpKind
 
@@ -72,10 +71,7 @@ class GpuWriter(ReleasedOps):
         ready: IntArray | None = None
         for layer in range(len(facts.shapes)):
             ready = self.forward(layer, ready, ids)
-        classes = facts.shapes[-1].d_out
-        self.compute(
-            OpKind.LOSS, self.on_devices(lambda device, ranks: loss_seconds(device, self.inner[ranks], classes))
-        )
+        self.compute(OpKind.LOSS, self.loss)
         last = self.ranks
         reduced: list[Waits] = []
         for layer in reversed(range(len(facts.shapes))):
@@ -84,7 +80,7 @@ class GpuWriter(ReleasedOps):
                 reduced.append(reduced_layer(self, layer, last))
         if not facts.released:
             reduced.append(np.array(allreduce(self.builder, gradient_bytes(facts.shapes), last.tolist())))
-        steps = self.compute(OpKind.STEP, self.on_devices(lambda device, _: step_of(facts, device)), after=reduced)
+        steps = self.compute(OpKind.STEP, self.step, after=reduced)
         for ops in self.first:
             self.builder.wait_for(ops, (steps, 1))
         for ops, receivers in self.first_messages:

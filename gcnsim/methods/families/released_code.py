@@ -16,6 +16,7 @@ import numpy as np
 from gcnsim.core.ids import FloatArray, IntArray, Layer
 from gcnsim.cost import (
     INDEX,
+    STEP_CALLS,
     WIDE_ID,
     drawing_core_seconds,
     layer_gradient_bytes,
@@ -27,7 +28,7 @@ from gcnsim.cost import (
     step_seconds,
     tensors,
 )
-from gcnsim.hardware import DeviceProfile
+from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.methods.families.gpu_ops import GpuOps
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import allreduce
@@ -36,6 +37,11 @@ from gcnsim.timeline import OpKind
 
 class ReleasedOps(GpuOps):
     """The ops of workers on GPUs, with the overhead of the released code if it is simulated."""
+
+    @property
+    def step(self) -> FloatArray:
+        """Seconds of an optimiser step, with the host's calls; in the released code, tensor by tensor."""
+        return self.on_devices(lambda device, _: step_of(self.facts, device, self.host))
 
     @property
     def calls(self) -> FloatArray:
@@ -89,11 +95,11 @@ def layer_tensors(facts: Facts, layer: Layer) -> int:
     return tensors(facts.shapes[layer], norm=facts.norm and layer + 1 < len(facts.shapes))
 
 
-def step_of(facts: Facts, device: DeviceProfile) -> FloatArray:
-    """Seconds of an optimiser step; in the released code, tensor by tensor."""
+def step_of(facts: Facts, device: DeviceProfile, host: HostProfile) -> FloatArray:
+    """Seconds of an optimiser step, with the host's calls; in the released code, tensor by tensor."""
     fused = step_seconds(device, facts.shapes)
     if not facts.released:
-        return fused
+        return np.asarray(fused + STEP_CALLS * host.call_s.value, dtype=np.float64)
     count = sum(layer_tensors(facts, layer) for layer in range(len(facts.shapes)))
     return np.asarray(fused + step_launch_seconds(device, count), dtype=np.float64)
 

@@ -1,0 +1,73 @@
+"""What a worker on a GPU costs its host: calls of a framework, each of which takes time before the GPU can begin.
+
+The host issues the GPU's work ahead, until it waits for a result. Between two such waits, a worker takes the longer of
+the host's calls and the GPU's kernels. A worker that exchanges rows of the same iteration waits in every layer; any
+other waits once in an iteration, for the loss. Calls of the optimizer's step and of the loop come after that wait, so
+nothing hides them.
+
+The counts are of `runtime.train`. They were read off a run on an H200 that only the host bound (digits, two layers, 3.2
+ms an iteration), in calls as long as those of a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gcnsim.core.ids import FloatArray
+from gcnsim.cost.device import Size
+from gcnsim.cost.layers import LayerCost, twice_mapped
+from gcnsim.workload import LayerShape
+
+LAYER_CALLS = 7
+"""Framework calls of a layer: dropout, concatenation, sum, division by the degree, product, norm, activation. The same
+number backward.
+"""
+
+LOSS_CALLS = 26
+"""Of the loss and of its gradient: rows of the training nodes, their loss, and how many are predicted correctly."""
+
+STEP_CALLS = 23
+"""Of the optimizer's step, and of the loop from one iteration to the next."""
+
+
+def layer_calls(shape: LayerShape, *, norm: bool) -> int:
+    """Framework calls of a layer's pass; GraphSAGE has a product and an addition more. norm: whether it has a norm."""
+    return LAYER_CALLS + 2 * twice_mapped(shape) + norm
+
+
+def host_bound(cost: LayerCost, call_s: Size, number: int = LAYER_CALLS) -> LayerCost:
+    """The layer with each pass at least as long as `number` host calls; the waiting time is added to the update."""
+    calls = number * call_s
+    forward, backward = cost.aggregate + cost.update, cost.update_backward + cost.aggregate_backward
+    return replace(
+        cost,
+        update=cost.update + np.maximum(calls - forward, 0.0),
+        update_backward=cost.update_backward + np.maximum(calls - backward, 0.0),
+    )
+
+
+def with_host_calls(
+    layers: Sequence[LayerCost],
+    loss: FloatArray,
+    call_s: Size,
+    shapes: Sequence[LayerShape],
+    *,
+    norm: bool,
+    waits_in_layers: bool,
+) -> tuple[list[LayerCost], FloatArray]:
+    """The layers and the loss of an iteration with the time that the host takes longer than the GPU.
+
+    loss: seconds, float64[] or shaped as a layer's. call_s: seconds of a call. norm: whether hidden layers have a norm.
+    waits_in_layers: whether the host waits for rows of the same iteration; else what it takes longer in all is added to
+    the loss.
+    """
+    numbers = [layer_calls(shape, norm=norm and shape is not shapes[-1]) for shape in shapes]
+    if waits_in_layers:
+        bound = [host_bound(cost, call_s, number) for cost, number in zip(layers, numbers, strict=True)]
+        return bound, np.maximum(loss, LOSS_CALLS * call_s)
+    busy = sum((cost.seconds for cost in layers), loss)
+    issued = (2 * sum(numbers) + LOSS_CALLS) * call_s
+    return list(layers), np.asarray(loss + np.maximum(issued - busy, 0.0), dtype=np.float64)
