@@ -119,7 +119,12 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
 
 def refuse_unused_figures(machines: Sequence[Machine]) -> None:
     """Raise ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
-    used = dict.fromkeys(name for machine in machines for name in used_figures(machine, batches=True))
+    used = {
+        name: None
+        for machine in machines
+        for batches in (True, False)
+        for name in used_figures(machine, batches=batches)
+    }
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
         if name not in used:
             raise ScenarioError(

@@ -92,7 +92,8 @@ class Layered:
 class OpSeconds:
     """One worker's lengths, in seconds of what they stand for.
 
-    waits_in_layers: whether it waits for rows of the same iteration. factor: its kernels take so many times as long.
+    waits_in_layers: whether it waits for rows of the same iteration. factor: its kernels and its host's
+    calls take so many times as long.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class OpSeconds:
         layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
         self.lookup = self._slowed(rows_seconds(device, counts.hits, shapes[0].d_in))
         loss = self._slowed(loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
-        kernels, call_s = [layer.cost for layer in layers], host.call_s.value
+        kernels, call_s = [layer.cost for layer in layers], factor * host.call_s.value
         costs, self.loss = with_host_calls(kernels, loss, call_s, shapes, norm=norm, waits_in_layers=waits_in_layers)
         self.layers = [replace(layer, cost=cost) for layer, cost in zip(layers, costs, strict=True)]
         self.step = self._slowed(step_seconds(device, tuple(shapes))) + STEP_CALLS * call_s

@@ -17,6 +17,7 @@ from gcnsim.records.calibration import read_calibration, write_calibration
 from gcnsim.records.measurements import read_measurements
 from tests.gcnsim.evidence.made_calibration import DRAWING, HOST, NETWORK, write_measurements
 from tests.gcnsim.evidence.made_gpu import (
+    CALL_S,
     COPIES,
     DEVICE,
     MAP_BESIDE,
@@ -55,7 +56,7 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
     assert found(laws.device) == pytest.approx(dict(DEVICE), rel=0.02)
     assert found(laws.copies) == pytest.approx(dict(COPIES), rel=0.01)
     sent = {name: HOST[name] for name in ("message_s", "socket_bandwidth", "cores")}
-    assert found(laws.host) == pytest.approx({**DRAWING, **sent}, rel=0.02)
+    assert found(laws.host) == pytest.approx({**DRAWING, **sent, "call_s": CALL_S}, rel=0.02)
     delay = {"latency_s": NETWORK["latency_s"]}
     assert found(laws.network) == pytest.approx(delay, rel=0.02), "queues are those of emulated links"
     assert all(figure.reference for part in (laws.device, laws.host, laws.copies) for figure in part.values())
@@ -83,7 +84,7 @@ def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
     unmodelled = {"copies not pinned (no law)", "spmm beside copies (no law)", "gemm beside copies (no law)"}
     assert set(content) == exact | unmodelled
     assert max(content[term].mape for term in exact) < 0.02
-    # A launch alone is told from nothing else: kernels near it are not fitted to.
+    # Kernels near a call of the host are not fitted to.
     assert content["elementwise"].points == 4
     assert content["gemm"].points == 9
     assert content["copies"].points == 6
@@ -125,8 +126,7 @@ def test_products_bound_by_memory_say_nothing_of_arithmetic(tmp_path: Path) -> N
 
 
 def test_where_every_kernel_is_short_the_longest_counts(tmp_path: Path) -> None:
-    slow = known_gpu(launch_s=1e-3)
-    laws = fit(tmp_path, measurements(slow))
+    laws = fit(tmp_path, measurements(call_s=1e-4))
     assert laws.device["memory_bandwidth"].value == pytest.approx(DEVICE["memory_bandwidth"], rel=0.02)
     assert {residual.term: residual.points for residual in laws.residuals}["elementwise"] == 1
 

@@ -18,10 +18,10 @@ from gcnsim.records.run_files import Cluster
 from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, runs_in, simulated, small_graph
 from tests.gcnsim.evidence.made_calibration import World, write_measurements
 from tests.gcnsim.evidence.made_calibration import measurements as of_cores
-from tests.gcnsim.evidence.made_gpu import measurements, on_gpus
+from tests.gcnsim.evidence.made_gpu import CALL_S, measurements, on_gpus
 
 SLOW, FAST = Cluster(2, 1, 1.25e9, 1.15e9), Cluster(2, 1, 6.25e9, 5.75e9)
-FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
+FACTORS = {("host", "call_s"): 1.6, ("copies", "efficiency"): 0.5}
 WIDE = (512, 1024, 1024, 8)
 """Copies of so many values take time by their bytes, or runs would not tell how fast copies are."""
 
@@ -71,9 +71,8 @@ def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: P
     assert warnings == []
     figures = world.found.figures
     assert figures["copies"]["efficiency"].value == pytest.approx(FACTORS["copies", "efficiency"], rel=0.1)
-    # So small a graph hardly tells launches from sums: the prior holds both back.
-    assert figures["device"]["launch_s"].value > 1.1e-5
-    assert "; then launches" in figures["device"]["launch_s"].reference
+    assert figures["host"]["call_s"].value == pytest.approx(FACTORS["host", "call_s"] * CALL_S, rel=0.1)
+    assert "; then calls" in figures["host"]["call_s"].reference
     assert world.found.graphs[small_graph().content_hash()] > 1.0
     assert world.found.error is not None
 
@@ -85,7 +84,7 @@ def test_one_gpu_is_calibrated_and_judged_by_the_name_its_driver_tells(tmp_path:
     content["machine"]["gpus"] = list(name)
     measured = write_measurements(tmp_path / "profile.json", content)
     assert calibrate(measured).device == "h100"
-    truth = moved(calibrate(measured), [Coefficient("device", "launch_s", "r")], np.log([1.6]))
+    truth = moved(calibrate(measured), [Coefficient("host", "call_s", "r")], np.log([1.6]))
     write_calibration(tmp_path / "truth.json", truth)
     write_run = runs_in(tmp_path)
 
