@@ -17,6 +17,7 @@ from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 from runtime.data import DatasetCache
 from runtime.exchange import LoadedBatch, Mail, SampledGraph, StandIns
 from runtime.launch import Place
+from runtime.measuring.memory import GpuPeak
 from runtime.options import Options
 from runtime.record import MAIN_STREAM
 from runtime.train.memory_usage import MemoryUsage
@@ -129,8 +130,7 @@ class PartRun:
     ) -> None:
         """Everything that comes before the first iteration."""
         self.record = record
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)
+        self._peak = GpuPeak(device) if device.type == "cuda" else None
         place = Place(record.rank, options.workers, 0, options.workers, launched=True)
         channels = StandIns(record.rank, options.workers, backend_of(options), mail)
         if device.type == "cpu":
@@ -164,6 +164,8 @@ class PartRun:
         iteration does.
         """
         found = []
+        if self._peak is not None:
+            self._peak.begin()
         ran = time.process_time()
         for _ in range(iterations):
             t = self._t
@@ -186,6 +188,8 @@ class PartRun:
         self.worker.method.drain()
         ran = time.process_time() - ran
         self._finish()
+        if self._peak is not None:
+            self._peak.end()
         if measured:
             self.record.seconds += found
             self.record.refreshing += [refreshing] * iterations
@@ -209,7 +213,7 @@ class PartRun:
             self.record.ops.append(_ops(timeline, self._measured, before))
             if worker.device.type == "cuda":
                 self.record.covered_s += covered(timeline, self._measured)
-        self.record.peak_bytes = self._peak()
+        self.record.peak_bytes = self._most_bytes()
         self.abandon()
 
     def abandon(self) -> None:
@@ -217,13 +221,13 @@ class PartRun:
         self.worker.method.close()
         self.worker.trainer.close()
 
-    def _peak(self) -> int | None:
+    def _most_bytes(self) -> int | None:
         """Bytes of this part's tensors: on a GPU the most at any instant, on a CPU all that are held in an iteration.
 
         None where another library holds the matrices.
         """
-        if self.worker.device.type == "cuda":
-            return max(self.record.peak_bytes or 0, int(torch.cuda.max_memory_allocated(self.worker.device)))
+        if self._peak is not None:
+            return max(self.record.peak_bytes or 0, self._peak.nbytes)
         held = self._memory.report(self.worker)
         return None if held is None else sum(value for name, value in held.items() if name != "evaluation")
 
@@ -242,7 +246,8 @@ def covered(timeline: Timeline, measured: list[Iteration]) -> list[float]:
         return [0.0] * len(measured)
     at = np.flatnonzero(timeline.stream == timeline.streams.index(MAIN_STREAM))
     at = at[np.argsort(timeline.iteration[at], kind="stable")]
-    bounds = np.searchsorted(timeline.iteration[at], [measured, np.add(measured, 1)])
+    wanted = np.array(measured)
+    bounds = np.searchsorted(timeline.iteration[at], np.stack([wanted, wanted + 1]))
     spans = [at[first:last] for first, last in bounds.T.tolist()]
     return [Intervals.of(timeline.start_ps[own], timeline.end_ps[own]).length * 1e-12 for own in spans]
 
