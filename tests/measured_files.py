@@ -54,12 +54,19 @@ def _known(graph: str, parts: int) -> tuple[str, str, int]:
     return loaded.content_hash(), partition_graph(loaded, parts).owner_hash, loaded.entries // 2
 
 
-def header(edges: Path, parts: int = 1, settings: Sequence[Setting] = (("full-graph", {}),), **more: Any) -> Any:
-    """What the metadata says; more: sections with keys of their own."""
+def header(
+    edges: Path,
+    parts: int = 1,
+    settings: Sequence[Setting] = (("full-graph", {}),),
+    outside: float = 0.0,
+    **more: Any,
+) -> Any:
+    """What the metadata says. outside: seconds of an iteration in none of its operations; more: sections with keys of
+    their own."""
     graph_hash, partition_hash, count = _known(str(edges), parts)
     place = [(number, part) for number in range(len(settings)) for part in range(parts)]
     drawn = {"rows": 8.0, "hits": 4.0, "sent": 8.0, "edges": 120.0}
-    about = {"iterations": ITERATIONS, "refreshing": [], "warmup": 2, "mean_seconds": 0.1, "outside_seconds": 0.0,
+    about = {"iterations": ITERATIONS, "refreshing": [], "warmup": 2, "mean_seconds": 0.1, "outside_seconds": outside,
              "relative_error": 0.02, "peak_bytes": 1000, "inner": NODES, "boundary": 0, "drawn": drawn}  # fmt: skip
     found: dict[str, Any] = {
         "format": "gcnsim.measured_compute/3",

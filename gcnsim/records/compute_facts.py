@@ -36,8 +36,8 @@ class MeasuredPart:
     """One part of one setting, trained alone. keys: its operations. seconds: float64[iterations, keys], read-only.
 
     refreshing: bool[iterations], which of them refreshed the sampling probabilities. outside_s: processor time of an
-    iteration in no operation. relative_error: half the 90 % interval of an iteration's mean over it. drawn: mean counts
-    of an iteration.
+    iteration in no operation; on a GPU time in which its main stream is idle. relative_error: half the 90 % interval of
+    an iteration's mean over it. drawn: mean counts of an iteration.
     """
 
     keys: tuple[OpKey, ...]

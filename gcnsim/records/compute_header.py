@@ -89,7 +89,8 @@ class PartHeader(TypedDict):
     warmup: Count
     mean_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
     outside_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
-    """Processor time of an iteration that is in no operation."""
+    """Processor time of an iteration that is in no operation; on a GPU time in which its main stream has none and
+    waits for none."""
     relative_error: Annotated[float, Within(minimum=0, maximum=1000)]
     """Half the 90 % interval of the mean over it."""
     peak_bytes: Amount | None

@@ -9,6 +9,8 @@ hand-overs between threads stay as the links and the host have them.
 - What the file has and the schedule does not is added to the map of the same layer, or else to the optimizer's step.
 - On cores, times are what a thread had a core for, beside busy neighbours; hand-overs are the processor time of an
   iteration that is in none of its operations. Whether threads wait for cores is the schedule's.
+- On GPUs, the time of an iteration in none of the main stream's operations or waits is the host's, which prepares
+  kernels: it is added to the optimizer's step.
 - Measured iterations are drawn and replayed, all operations of one worker's iteration together, so that they vary as
   measured; each operation is scaled to its measured mean. Those that refresh the sampling probabilities come as often
   as the scenario refreshes them.
@@ -57,7 +59,7 @@ PACKING: Final = ".pack"
 class Lengths:
     """Of one worker, by the schedule's words: seconds of every replayed iteration, float64[T], or a mean, float64[1].
 
-    looked_up: rows that were looked up in an iteration, where the file says it. outside: processor seconds of an
+    looked_up: rows that were looked up in an iteration, where the file says it. outside: seconds of an
     iteration outside its operations.
     """
 
@@ -116,6 +118,8 @@ def _replace(
     if LOOKUP not in groups:
         left.pop(LOOKUP, None)  # a cache was measured, and none is asked about
     left = placed(left, groups)
+    if not hand_overs:
+        left[STEP] = left[STEP] + lengths.outside
     for key, own in groups.items():
         if key == LOOKUP:
             _look_up(demand, own, left.get(key), lengths.looked_up, counts, rank)

@@ -2,7 +2,7 @@
 
 The rules are the simulator's (`gcnsim.records.compute_words`): one measured operation that is two kernels here is
 shared as the laws would, what was not measured takes no time, and what has no kernel here is added to the map of its
-layer or to the step. Copies and messages are not in the file.
+layer or to the step, as is the time in which the GPU waits for the host. Links say what copies and messages take.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class MeasuredSeconds(OpSeconds):
         looked_up = own.pop(LOOKUP, None)
         self._measured = placed(own, set(self._keys(exchanges=exchanges, samples=samples, picks=picks)))
         self.layers = [self._of_layer(layer, law) for layer, law in enumerate(self.layers)]
+        self._measured[STEP] = self._measured[STEP] + part.outside_s
         self.loss, self.step = (self._slowed(self._seconds(key, np.zeros(1))) for key in (LOSS, STEP))
         rows = part.drawn.get("hits")
         if looked_up is not None and rows:

@@ -1,7 +1,6 @@
 """Buffers for rows in transit: unchanged on a CPU or with NCCL; through pinned host memory for gloo with CUDA.
 
-With CUDA, copies run on a separate stream, so that they overlap kernels and sockets. The CUDA path has not run on a GPU
-yet (docs/checks.md).
+With CUDA, copies run on a separate stream, so that they overlap kernels and sockets.
 """
 
 from __future__ import annotations

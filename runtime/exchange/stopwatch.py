@@ -38,18 +38,19 @@ class Stopwatch:
         noticed: Tensor = _Notice.apply(out, self, layer)  # type: ignore[no-untyped-call]
         return noticed
 
-    def backward(self, loss: Tensor) -> None:
-        """The whole backward pass."""
-        self._since = self._recorder.mark_compute()
+    def backward(self, loss: Tensor, start: Mark) -> None:
+        """The whole backward pass, from `start` on."""
+        self._since = start
         loss.backward()  # type: ignore[no-untyped-call]
         if self._undoing is not None:
             self.undone()
 
     def undo(self, layer: Layer) -> None:
         """The gradient of `layer`'s output has been computed."""
+        now = self._recorder.mark_compute()
         if self._undoing is None:
-            self._add(OpKind.LOSS, -1, Direction.BACKWARD)
-        self._undoing, self._since = layer, self._recorder.mark_compute()
+            self._add(OpKind.LOSS, -1, Direction.BACKWARD, now)
+        self._undoing, self._since = layer, now
 
     def undone(self) -> None:
         """The gradient of the sum over neighbours has been computed."""
@@ -60,12 +61,13 @@ class Stopwatch:
         """The backward pass of `layer`'s linear layer has continued from `start` until now, after the sum of its
         gradient.
         """
-        self._since = start
-        self._add(self._kind, layer, Direction.BACKWARD)
-        self._undoing, self._since = layer, self._recorder.mark_compute()
-
-    def _add(self, kind: OpKind, layer: Layer, direction: Direction) -> None:
         now = self._recorder.mark_compute()
+        self._since = start
+        self._add(self._kind, layer, Direction.BACKWARD, now)
+        self._undoing, self._since = layer, now
+
+    def _add(self, kind: OpKind, layer: Layer, direction: Direction, end: Mark | None = None) -> None:
+        now = self._recorder.mark_compute() if end is None else end
         self._recorder.add(kind, "compute", self._t, self._since, now, layer=layer, direction=direction)
 
 

@@ -63,7 +63,7 @@ def about(found: MeasuredWorkload) -> dict[str, Any]:
             for number, item in numbered
         ],
         "parts": [
-            {"setting": number, **_part(part, on_cores=options.device == "cpu")}
+            {"setting": number, **_part(part)}
             for number, item in numbered
             for part in item.parts
             if part.skipped is None
@@ -163,7 +163,7 @@ def _device(options: Options, threads: int, beside: int) -> dict[str, Any]:
     }
 
 
-def _part(part: PartRecord, *, on_cores: bool) -> dict[str, Any]:
+def _part(part: PartRecord) -> dict[str, Any]:
     return {
         "part": part.rank,
         "inner": part.inner,
@@ -172,7 +172,7 @@ def _part(part: PartRecord, *, on_cores: bool) -> dict[str, Any]:
         "refreshing": [number for number, refreshing in enumerate(part.refreshing) if refreshing],
         "warmup": part.warmup,
         "mean_seconds": part.mean_seconds,
-        "outside_seconds": part.outside_seconds if on_cores else 0.0,
+        "outside_seconds": part.outside_seconds,
         "relative_error": relative_error(part.rounds),
         "peak_bytes": part.peak_bytes,
         "drawn": dict(part.drawn),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import torch
 
 from gcnsim.core.ids import Rank
 from gcnsim.core.resources import usable_resources
@@ -84,6 +85,35 @@ def free_bytes() -> int | None:
         return limit
     free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
     return min((item for item in (limit, free) if item is not None), default=None)
+
+
+def free_on_gpu(device: torch.device) -> int:
+    """Memory that torch can still take or has taken and does not use."""
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+
+class GpuPeak:
+    """The most bytes at any instant of one part's tensors on a GPU, where other parts may stay meanwhile."""
+
+    def __init__(self, device: torch.device) -> None:
+        """What the GPU holds now belongs to others."""
+        self._device = device
+        self._others = int(torch.cuda.memory_allocated(device))
+        self._held: int | None = None
+        torch.cuda.reset_peak_memory_stats(device)
+        self.nbytes = 0
+
+    def begin(self) -> None:
+        """The part goes on, after others may have come or gone."""
+        if self._held is not None:
+            self._others = int(torch.cuda.memory_allocated(self._device)) - self._held
+            torch.cuda.reset_peak_memory_stats(self._device)
+
+    def end(self) -> None:
+        """The part stops."""
+        self.nbytes = max(self.nbytes, int(torch.cuda.max_memory_allocated(self._device)) - self._others)
+        self._held = int(torch.cuda.memory_allocated(self._device)) - self._others
 
 
 def asked_bytes(error: str) -> int:

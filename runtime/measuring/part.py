@@ -13,11 +13,13 @@ import torch
 
 from gcnsim.core.ids import FloatArray, IntArray, Iteration, Rank
 from gcnsim.records.compute_facts import iteration_weights
-from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 from runtime.data import DatasetCache
 from runtime.exchange import LoadedBatch, Mail, SampledGraph, StandIns
 from runtime.launch import Place
+from runtime.measuring.memory import GpuPeak
 from runtime.options import Options
+from runtime.record import MAIN_STREAM
 from runtime.train.memory_usage import MemoryUsage
 from runtime.train.reduce import LocalSums
 from runtime.train.setup import WorkerState, backend_of, prepare
@@ -56,8 +58,9 @@ class PartRecord:
     """What is known of one part.
 
     rounds: mean seconds of an iteration in each. refreshing: which measured iterations refreshed the sampling
-    probabilities. processor_s: that all threads ran in each. warmup: iterations left out. threads: of a kernel.
-    period: iterations from one refresh to the next; None: there is none.
+    probabilities. processor_s: that all threads ran in each. covered_s: of a GPU's main stream, with operations or
+    waits, in each; empty on a CPU. warmup: iterations left out. threads: of a kernel. period: iterations from one
+    refresh to the next; None: there is none.
     """
 
     rank: Rank
@@ -67,6 +70,7 @@ class PartRecord:
     seconds: list[float] = field(default_factory=list)
     refreshing: list[bool] = field(default_factory=list)
     processor_s: list[float] = field(default_factory=list)
+    covered_s: list[float] = field(default_factory=list)
     warmup: int = 0
     threads: int = 1
     period: int | None = None
@@ -87,10 +91,13 @@ class PartRecord:
 
     @property
     def outside_seconds(self) -> float:
-        """Processor time of an iteration that is in none of its ops.
+        """Processor time of an iteration that is in none of its ops; on a GPU time in which its main stream has none
+        and waits for none: the host prepares it.
 
         Where kernels have several threads, an op is the time of one of them, so the rest of the iteration is taken.
         """
+        if self.covered_s:
+            return max(0.0, float(self._weights @ (np.array(self.seconds) - self.covered_s)))
         counted = np.zeros(self.iterations)
         for ops in self.ops:
             np.add.at(counted, ops.iteration, ops.seconds)
@@ -108,8 +115,10 @@ class PartRecord:
 
     def forget(self) -> None:
         """As before its first turn."""
-        for kept in (self.rounds, self.ops, self.counts, self.seconds, self.refreshing, self.processor_s):
+        for kept in (self.rounds, self.ops, self.counts, self.seconds, self.refreshing):
             kept.clear()
+        self.processor_s.clear()
+        self.covered_s.clear()
         self.warmup = 0
 
 
@@ -121,8 +130,7 @@ class PartRun:
     ) -> None:
         """Everything that comes before the first iteration."""
         self.record = record
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)
+        self._peak = GpuPeak(device) if device.type == "cuda" else None
         place = Place(record.rank, options.workers, 0, options.workers, launched=True)
         channels = StandIns(record.rank, options.workers, backend_of(options), mail)
         if device.type == "cpu":
@@ -156,6 +164,8 @@ class PartRun:
         iteration does.
         """
         found = []
+        if self._peak is not None:
+            self._peak.begin()
         ran = time.process_time()
         for _ in range(iterations):
             t = self._t
@@ -167,6 +177,7 @@ class PartRun:
             if refreshing:
                 # What it refreshes is computed beside what comes next; alone, it is waited for.
                 self.worker.method.drain()
+            self._finish()
             found.append(time.perf_counter() - start)
             self.worker.recorder.end_iteration()
             self._t += 1
@@ -176,8 +187,9 @@ class PartRun:
         # Draws ahead are counted to their end, as in the operations.
         self.worker.method.drain()
         ran = time.process_time() - ran
-        if self.worker.device.type == "cuda":
-            torch.cuda.synchronize(self.worker.device)
+        self._finish()
+        if self._peak is not None:
+            self._peak.end()
         if measured:
             self.record.seconds += found
             self.record.refreshing += [refreshing] * iterations
@@ -186,14 +198,22 @@ class PartRun:
             self.record.warmup += iterations
         return found
 
+    def _finish(self) -> None:
+        """Wait for the GPU, which the host runs ahead of."""
+        if self.worker.device.type == "cuda":
+            torch.cuda.synchronize(self.worker.device)
+
     def close(self) -> None:
         """Keep what was recorded, and leave."""
         worker = self.worker
         worker.method.drain()
         before = self.record.iterations - len(self._measured)
         if self._measured:
-            self.record.ops.append(_ops(worker.recorder.timeline(self._origin), self._measured, before))
-        self.record.peak_bytes = self._peak()
+            timeline = worker.recorder.timeline(self._origin)
+            self.record.ops.append(_ops(timeline, self._measured, before))
+            if worker.device.type == "cuda":
+                self.record.covered_s += covered(timeline, self._measured)
+        self.record.peak_bytes = self._most_bytes()
         self.abandon()
 
     def abandon(self) -> None:
@@ -201,13 +221,13 @@ class PartRun:
         self.worker.method.close()
         self.worker.trainer.close()
 
-    def _peak(self) -> int | None:
+    def _most_bytes(self) -> int | None:
         """Bytes of this part's tensors: on a GPU the most at any instant, on a CPU all that are held in an iteration.
 
         None where another library holds the matrices.
         """
-        if self.worker.device.type == "cuda":
-            return max(self.record.peak_bytes or 0, int(torch.cuda.max_memory_allocated(self.worker.device)))
+        if self._peak is not None:
+            return max(self.record.peak_bytes or 0, self._peak.nbytes)
         held = self._memory.report(self.worker)
         return None if held is None else sum(value for name, value in held.items() if name != "evaluation")
 
@@ -218,6 +238,18 @@ def iteration_counts(drawn: SampledGraph | LoadedBatch) -> tuple[int, ...]:
         sent = 0 if drawn.requests is None else drawn.requests.rows
         return drawn.rows, drawn.hits, sent, sum(drawn.edges)
     return drawn.rows, drawn.hits, 0, sum(places.size for places in drawn.graph.drawn.places)
+
+
+def covered(timeline: Timeline, measured: list[Iteration]) -> list[float]:
+    """Of each of the `measured` iterations, the seconds in which the main stream has an operation or waits."""
+    if MAIN_STREAM not in timeline.streams:
+        return [0.0] * len(measured)
+    at = np.flatnonzero(timeline.stream == timeline.streams.index(MAIN_STREAM))
+    at = at[np.argsort(timeline.iteration[at], kind="stable")]
+    wanted = np.array(measured)
+    bounds = np.searchsorted(timeline.iteration[at], np.stack([wanted, wanted + 1]))
+    spans = [at[first:last] for first, last in bounds.T.tolist()]
+    return [Intervals.of(timeline.start_ps[own], timeline.end_ps[own]).length * 1e-12 for own in spans]
 
 
 def _ops(timeline: Timeline, measured: list[Iteration], before: int) -> Ops:

@@ -20,7 +20,7 @@ from gcnsim.graph.parts import Partitioning, part_of
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
 from runtime.launch import Place
-from runtime.measuring.memory import asked_bytes, free_bytes, needed_bytes, sizes_of
+from runtime.measuring.memory import asked_bytes, free_bytes, free_on_gpu, needed_bytes, sizes_of
 from runtime.measuring.part import PartRecord, PartRun, Skipped
 from runtime.measuring.request import AIM
 from runtime.methods import method_of
@@ -40,6 +40,9 @@ SETTLED_ROUNDS: Final = 4
 
 ROUNDS: Final = 12
 """Into which the time is divided."""
+
+GPU_ROOM: Final = 2
+"""Of all parts' needs as foretold, what must be free on a GPU before they stay there together."""
 
 LONGEST: Final = 50
 """Iterations of one turn."""
@@ -124,7 +127,7 @@ class Setting:
         first: the part that begins. until: says when to end instead.
         """
         start = time.perf_counter()
-        self._stay = self._device.type == "cpu" and self._fits()
+        self._stay = self._fits()
         first %= len(self._parts)
         in_turn = self._parts[first:] + self._parts[:first]
         if self._method.asks_once:
@@ -192,7 +195,9 @@ class Setting:
             return run.turn(iterations)
 
         if part.skipped is None:
-            self._attempt(part, train, stay=self._stay)
+            self._attempt(part, train, stay=True)
+            if not self._stay and part.rank in self._runs:
+                self._leave(part.rank)
 
     def _attempt(self, part: PartRecord, work: Callable[[PartRun], list[float]], *, stay: bool) -> list[float] | None:
         """What `work` gives of the part in memory; None where it does not fit, or its loss is no number any more."""
@@ -208,6 +213,9 @@ class Setting:
             if skipped is None:
                 raise
         # Here nothing of the error holds any tensor.
+        if skipped is not None and self._device.type == "cuda" and self._runs.keys() - {part.rank}:
+            self._make_room(part)
+            return self._attempt(part, work, stay=stay)
         if skipped is not None:
             self._drop(part, skipped)
             return None
@@ -239,6 +247,18 @@ class Setting:
             return Skipped("does not fit into memory", None, free_bytes())
         return None
 
+    def _make_room(self, part: PartRecord) -> None:
+        """From now on one part at a time is on the GPU; `part`, which had no room beside others, begins anew."""
+        self._stay = False
+        run = self._runs.pop(part.rank, None)
+        if run is not None:
+            run.abandon()
+        del run
+        part.forget()
+        for rank in list(self._runs):
+            self._leave(rank)
+        self._free()
+
     def _drop(self, part: PartRecord, skipped: Skipped) -> None:
         """Forget what was measured of a part that cannot be measured after all."""
         run = self._runs.pop(part.rank, None)
@@ -259,9 +279,11 @@ class Setting:
             torch.cuda.empty_cache()
 
     def _fits(self) -> bool:
-        """Whether all parts fit into memory at once."""
-        free = self._free_bytes()
-        return free is None or sum(self._needed(part.rank) for part in self._parts) <= free
+        """Whether all parts fit into memory at once; on a GPU with room to spare, since needs are rough."""
+        needed, free = sum(self._needed(part.rank) for part in self._parts), self._free_bytes()
+        if self._device.type == "cuda" and GPU_ROOM * needed > free_on_gpu(self._device):
+            return False
+        return free is None or needed <= free
 
     def _free_bytes(self) -> int | None:
         return free_bytes() if self.share is None else self.share

@@ -1,4 +1,4 @@
-"""Copies between host and GPU, and kernels while they run. Has not run on a GPU yet."""
+"""Copies between host and GPU, and kernels while they run."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Host work is timed with the host's monotonic clock. Work on a CUDA stream is timed with events, which the GPU stamps as
 it reaches them. An anchor converts them to host time: an event on a separate stream that is always idle. The GPU
-therefore stamps it while the host reads its clock. A new anchor each iteration prevents drift between the two clocks.
+therefore stamps it while the host reads its clock. A new anchor every second prevents drift between the two clocks.
 It also keeps elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
 
 The workers' timelines are merged into one, and converted to plain arrays that any process group can carry.
@@ -32,6 +32,9 @@ _CHUNK = 16384
 _TRIES = 4
 _NARROW_NS = 40_000
 """An anchor is tried up to `_TRIES` times, until the GPU stamps it within so many ns."""
+
+_LASTS_NS = 10**9
+"""An older anchor is replaced at an iteration's end: each try takes the host some 50 us."""
 
 
 class Stamp(Protocol):
@@ -227,8 +230,9 @@ class _CudaClock:
         return stamp
 
     def renew(self) -> None:
-        """Create a new anchor between the two clocks."""
-        self.anchor = self._anchored()
+        """Create a new anchor between the two clocks if the last one is old."""
+        if time.perf_counter_ns() - self._renewed_ns >= _LASTS_NS:
+            self.anchor = self._anchored()
 
     def finish(self) -> None:
         """Wait until the device has reached every event."""
@@ -248,6 +252,7 @@ class _CudaClock:
             if took <= _NARROW_NS:
                 break
         assert best is not None
+        self._renewed_ns = time.perf_counter_ns()
         return Anchor(*best[1:])
 
 

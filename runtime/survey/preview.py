@@ -44,7 +44,7 @@ class Rates:
 RATES: Final = {
     # A survey of two workers on two cores of an AMD EPYC, and messages there.
     "cpu": Rates(1.3, 1e10, 5e8, {"tiny": 5.0, "quick": 20.0, "full": 60.0}),
-    # Assumed: no GPU has been surveyed. Slow on purpose, nearest to a T4 whose rows go through the host.
+    # Assumed. Slow on purpose, nearest to a T4 whose rows go through the host.
     "cuda": Rates(4.0, 4e11, 5e8, {"tiny": 10.0, "quick": 60.0, "full": 300.0}),
 }
 

