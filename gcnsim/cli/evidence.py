@@ -105,8 +105,8 @@ def reproduce(
 ) -> None:
     """Predict every row of published tables and compare.
 
-    Rows with use "calibrate" have a published value and an error; rows with use "predict" have a prediction and its
-    interval. Systems that gcnsim cannot describe are listed on stderr and have empty cells in the file.
+    Rows marked "calibrate" may have been used in a fit; rows marked "predict" were not. Systems that gcnsim cannot
+    describe are listed on stderr and have empty cells in the file.
 
     \b
     Example:

@@ -150,7 +150,7 @@ def cache_curve_command(
 
 @click.group("trace")
 def group() -> None:
-    """Record access traces of partitioned graphs and look into them."""
+    """Record and inspect access traces of partitioned graphs."""
 
 
 for item in (cache_curve_command, profile, info):

@@ -43,9 +43,9 @@ WRONG = {
     "model": ("--model gcnn", "--model: unknown 'gcnn'; did you mean 'gcn'?"),
     "refused": ("--method dgl --preaggregate", "--preaggregate: dgl draws the neighbours of every batch anew"),
     "option": ("--iterations 3", "No such option"),
-    "runs": ("--runs . --method psc-gcn", "--method: is of a graph's parts; allowed with --runs: --seconds, --out"),
+    "runs": ("--runs . --method psc-gcn", "--method: is for a graph's parts; allowed with --runs: --seconds, --out"),
     "no runs": ("--runs missing", "--runs: no recorded run whose parts can be measured; allowed: folders of runtime"),
-    "links": ("--links --method psc-gcn", "--method: is of a graph's parts; allowed with --links: --device, --threads"),
+    "links": ("--links --method psc-gcn", "--method: is for a graph's parts; allowed with --links: --device, --threads"),
     "folder": ("--out missing/measured.parquet", "--out: missing/measured.parquet: cannot be written: No such file"),
     "graph": ("--graph missing.npz", "missing.npz"),
 }
