@@ -322,7 +322,7 @@ class WorkloadSpec:
         if self.keep_inputs and self.model not in (None, "gat"):
             raise ScenarioError(
                 f"workload.keep_inputs: true is not allowed with {self.model}, which has workload.preaggregate; only "
-                "gat sums its input anew in every iteration"
+                "gat recomputes its input sums in every iteration"
             )
         sources = {name: getattr(self, name) for name in SOURCES if getattr(self, name) is not None}
         if len(sources) > 1:

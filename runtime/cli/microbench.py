@@ -51,7 +51,7 @@ def out_file(default: str, request: str | None, *, overwrite: bool) -> str:
     except FileError as error:
         raise FileError(f"--out: {error}") from None
     if not overwrite and os.path.isfile(path) and os.path.getsize(path):
-        raise FileError(f"--out: {path}: is there already; allowed: another file, or --overwrite to replace it")
+        raise FileError(f"--out: {path}: already exists; allowed: another file, or --overwrite to replace it")
     return path
 
 
