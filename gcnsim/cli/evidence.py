@@ -52,7 +52,7 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses the one of its graph and "
+    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses those of its graph and "
     "parts; runs on CPU cores need them.",
 )
 @click.option(

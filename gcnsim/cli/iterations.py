@@ -20,7 +20,10 @@ from gcnsim.core.units import format_seconds
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option(
-    "--names", type=click.Path(), metavar="FILE", help="YAML file that assigns names in a profiler's trace to kinds of work."
+    "--names",
+    type=click.Path(),
+    metavar="FILE",
+    help="YAML file that assigns names in a profiler's trace to kinds of work.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")

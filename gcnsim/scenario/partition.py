@@ -45,7 +45,10 @@ class PartitionSpec:
         "profile",
     )
     parts: int | None = entry(
-        Number(True, 2, 10_000), "total number of parts, if GPUs simulate only some; null: one per GPU", None, optional=True
+        Number(True, 2, 10_000),
+        "total number of parts, if GPUs simulate only some; null: one per GPU",
+        None,
+        optional=True,
     )
 
     def __post_init__(self) -> None:

@@ -47,8 +47,8 @@ def _with_options(command: Any) -> Any:
 @click.option(
     "--links",
     is_flag=True,
-    help="Instead of parts of a graph, measure messages and busy cores of this machine; under torchrun on several "
-    "servers, also the network between them. `gcnsim calibrate` reads the file.  [default of --out: links.json]",
+    help="Measure messages between processes, and the slowdown of busy cores, instead of parts of a graph; under "
+    "torchrun on several servers, also the network. `gcnsim calibrate` reads the file.  [default of --out: links.json]",
 )
 @click.option(
     "--runs",

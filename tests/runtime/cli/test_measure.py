@@ -45,7 +45,10 @@ WRONG = {
     "option": ("--iterations 3", "No such option"),
     "runs": ("--runs . --method psc-gcn", "--method: is for a graph's parts; allowed with --runs: --seconds, --out"),
     "no runs": ("--runs missing", "--runs: no recorded run whose parts can be measured; allowed: folders of runtime"),
-    "links": ("--links --method psc-gcn", "--method: is for a graph's parts; allowed with --links: --device, --threads"),
+    "links": (
+        "--links --method psc-gcn",
+        "--method: is for a graph's parts; allowed with --links: --device, --threads",
+    ),
     "folder": ("--out missing/measured.parquet", "--out: missing/measured.parquet: cannot be written: No such file"),
     "graph": ("--graph missing.npz", "missing.npz"),
 }
