@@ -203,9 +203,7 @@ def _refuse_contradictions(question: Question, requested: Recommend) -> None:
     goal, machines = question.goal, question.machines
     if goal.of_training and question.target is None:
         option = "--target-hours" if goal.training_s is not None else "--max-cost"
-        raise ScenarioError(
-            f"{option}: is of a training; give its accuracy (--target-accuracy) with --runs or --target-iterations"
-        )
+        raise ScenarioError(f"{option}: needs --target-accuracy, with --runs or --target-iterations")
     if machines.hosts and (machines.devices or machines.bandwidths):
         other = "--device" if machines.devices else "--bandwidth"
         raise ScenarioError(f"--host: an instance has GPUs and a network of its own; {other} contradicts it")

@@ -47,7 +47,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
     "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
     "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),
-    "doctor": ("gcnsim.cli.doctor:command", "Report what is installed, what is missing, what each extra would add."),
+    "doctor": ("gcnsim.cli.doctor:command", "Report what is installed or missing, and what each extra would add."),
 }
 
 _SHOWN: Final = 60

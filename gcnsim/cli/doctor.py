@@ -81,7 +81,7 @@ TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:
-    """Report what is installed, what is missing, what each extra would add, which engine simulates.
+    """Report what is installed or missing, what each extra would add, and which engine simulates.
 
     Exit code 1 if a core dependency is broken, or the engine cannot be compiled as asked.
 

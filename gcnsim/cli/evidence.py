@@ -52,7 +52,7 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses the one of its graph and "
+    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses those of its graph and "
     "parts; runs on CPU cores need them.",
 )
 @click.option(
@@ -105,8 +105,8 @@ def reproduce(
 ) -> None:
     """Predict every row of published tables and compare.
 
-    Rows with use "calibrate" have a published value and an error; rows with use "predict" have a prediction and its
-    interval. Systems that gcnsim cannot describe are listed on stderr and have empty cells in the file.
+    Rows marked "calibrate" may have been used in a fit; rows marked "predict" were not. Systems that gcnsim cannot
+    describe are listed on stderr and have empty cells in the file.
 
     \b
     Example:

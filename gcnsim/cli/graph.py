@@ -133,7 +133,7 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Describe the graph in FILE and what loading cleaned. FILE may be the folder of a published data set.
+    """Describe the graph in FILE, and what was cleaned on loading. FILE may be the folder of a published data set.
 
     Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
     prints the contents of its JSON file.

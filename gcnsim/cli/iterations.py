@@ -20,7 +20,10 @@ from gcnsim.core.units import format_seconds
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option(
-    "--names", type=click.Path(), metavar="FILE", help="YAML file that assigns names in a profiler's trace to parts."
+    "--names",
+    type=click.Path(),
+    metavar="FILE",
+    help="YAML file that assigns names in a profiler's trace to kinds of work.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
@@ -28,7 +31,7 @@ from gcnsim.core.units import format_seconds
 def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
     """Compare two iterations, part by part and link by link: where the difference comes from.
 
-    A and B are each a scenario (.yaml), an answer of `gcnsim simulate` (--json, or the folder of --out), or a row of
+    A and B are each a scenario (.yaml), a result of `gcnsim simulate` (--json, or the folder of --out), or a row of
     `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the
     PyTorch profiler (.json, .json.gz, or a folder with a file for each rank).
 
@@ -88,7 +91,7 @@ def timeline(
     from gcnsim.report.page.sections import DrawnTimeline, write_timelines
 
     if timeline_detail and not (out or predicted):
-        raise ScenarioError("--timeline-detail: is of files; allowed: with --out FILE or --predicted FILE")
+        raise ScenarioError("--timeline-detail: describes files; allowed: with --out FILE or --predicted FILE")
     check_outputs(run, calibration, *measured_compute, out=out, predicted=predicted, html=html)
     with progress() as say:
         run_timeline = api.run_timeline(run, calibration, say, measured_compute)

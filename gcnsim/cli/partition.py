@@ -113,7 +113,7 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Partition the graph in FILE and describe the parts. Prints their balance and how much crosses between them.
+    """Partition the graph in FILE and describe the parts: their balance, and what crosses between them.
 
     --partition describes an existing partition instead; --out writes it as a gcnsim file. Several numbers of parts,
     methods, objectives, algorithms or balances, separated by commas, print a row each.

@@ -43,7 +43,7 @@ def command(
       gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
     """
     if timeline_detail and timeline is None:
-        raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
+        raise ScenarioError("--timeline-detail: describes the file of --timeline; allowed: with --timeline FILE")
     overrides = with_fields(
         overrides, implementation=implementation, transport=transport, measured_compute=measured_compute
     )

@@ -150,7 +150,7 @@ def cache_curve_command(
 
 @click.group("trace")
 def group() -> None:
-    """Record access traces of partitioned graphs and look into them."""
+    """Record and inspect access traces of partitioned graphs."""
 
 
 for item in (cache_curve_command, profile, info):
@@ -174,7 +174,7 @@ for item in (cache_curve_command, profile, info):
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for vr.  [default: all 1]")
 @click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at the same time.  [default: one per core]")
 @ids_option
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(
     graph: str,

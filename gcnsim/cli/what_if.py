@@ -108,7 +108,7 @@ def what_if(
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
     if timeline_detail and timeline is None:
-        raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
+        raise ScenarioError("--timeline-detail: describes the file of --timeline; allowed: with --timeline FILE")
     read = [*files_read(WhatIf, question), *(scenario_files(scenario) if scenario else [])]
     check_outputs(*read, csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions, sort, top)

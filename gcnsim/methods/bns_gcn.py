@@ -38,7 +38,7 @@ SAMPLE: Final = choice(
     "sample",
     WHOLE_NODES,
     (WHOLE_NODES, "boundary-edges", "edges"),
-    "what is drawn: boundary nodes; or as many edges as that drops, crossing ones only, or all (DropEdge)",
+    "what is dropped: boundary nodes; or as many edges as they have, cross edges only or any (DropEdge)",
 )
 
 

@@ -182,7 +182,7 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
             f"implementation {RELEASED}: with what the published systems' own code costs in addition: calls of "
-            f"the host, graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
+            f"the host, graphs rebuilt, rounds over peers (cluster.implementation: {LEAN} goes without)"
         )
     coarse = [wrong_by(estimate.result.run.schedule) for estimate in estimates if estimate.result.fidelity == COARSE]
     if coarse:

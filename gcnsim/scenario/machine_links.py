@@ -30,7 +30,7 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
         return None
     named = platform(spec.platform)
     if named.device != spec.device:
-        raise ScenarioError(f"cluster.platform: {spec.platform} is of {named.device}, cluster.device is {spec.device}")
+        raise ScenarioError(f"cluster.platform: {spec.platform} is for {named.device}, cluster.device is {spec.device}")
     return named
 
 

@@ -137,7 +137,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
     if record is not None:
         if record.device != spec.device:
             raise ScenarioError(
-                f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
+                f"cluster.calibration: {spec.calibration} is for {record.device}, cluster.device is {spec.device}"
             )
         if record.links_only and spec.measured_compute is None and chosen.kind == "gpu":
             raise ScenarioError(

@@ -21,7 +21,7 @@ _FILE: Final = Choice("a file name")
 class PartitionSpec:
     """The partition of the graph into one part per GPU."""
 
-    method: str = entry(Choice("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
+    method: str = entry(Choice("a partition method", lambda: ("metis", "random", "block")), "partitioner", "metis")
     objective: str = entry(Choice("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of the partitioner", 0)
     algorithm: str = entry(
@@ -41,11 +41,14 @@ class PartitionSpec:
     file: str | None = entry(_FILE, "an existing partition, instead of cutting", None, optional=True)
     statistics: str = entry(
         Choice("statistics", lambda: ("profile", "published")),
-        "of a dataset's parts: its profile, or printed tables",
+        "source of the sizes of a dataset's parts: its profile, or published tables",
         "profile",
     )
     parts: int | None = entry(
-        Number(True, 2, 10_000), "parts in all that the GPUs stand for; null: one each", None, optional=True
+        Number(True, 2, 10_000),
+        "total number of parts, if GPUs simulate only some; null: one per GPU",
+        None,
+        optional=True,
     )
 
     def __post_init__(self) -> None:

@@ -83,7 +83,7 @@ class Question:
     dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
     graph: object = option("Your own graph file instead; gcnsim partitions, samples and replays it", kind="file")
     sizes: Mapping[str, Any] | None = option(
-        "A graph by its sizes, in place of it: nodes, edges, features, classes, train", parts=SIZES
+        "A graph known only by its sizes, instead of a file: nodes, edges, features, classes, train", parts=SIZES
     )
     gpus: Some[int] | None = option("GPUs, one worker each", "cluster.gpus", many=LIST)
     device: Some[str] | None = option(

@@ -62,7 +62,7 @@ MOST_GPUS: Final = 1024
 class ClusterSpec:
     """Servers with GPUs: one worker per GPU, one NIC per server. bandwidth: bytes/s per direction of that NIC."""
 
-    gpus: int = entry(Number(True, 1, MOST_GPUS), "GPUs in all, one worker each", 6)
+    gpus: int = entry(Number(True, 1, MOST_GPUS), "total number of GPUs, one worker each", 6)
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server; the last may hold fewer", 2)
     device: str = entry(DEVICE, "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
@@ -125,7 +125,7 @@ class ClusterSpec:
     servers_per_rack: int | None = entry(
         Number(True, 1, 1024), "servers below one rack switch; null: one switch for all", None, optional=True
     )
-    payload: str = entry(Choice("a payload", lambda: PAYLOADS), "format of boundary rows on the way", "fp32")
+    payload: str = entry(Choice("a payload", lambda: PAYLOADS), "number format of boundary rows in messages", "fp32")
     oversubscription: float = entry(Number(False, 1, 1000), "bandwidth of a rack's NICs over that of its uplink", 1.0)
     host_memory: float | None = entry(
         QuantityRange(BANDWIDTH, 125.0, 1.25e13),
@@ -184,7 +184,7 @@ class ClusterSpec:
     )
     figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
     measured_compute: str | None = entry(
-        _FILE, "compute times that python -m runtime.measure took; CPU cores need them", None, optional=True
+        _FILE, "compute times measured by python -m runtime.measure; CPU cores need them", None, optional=True
     )
 
     def __post_init__(self) -> None:
@@ -287,7 +287,7 @@ class WorkloadSpec:
     )
     preaggregate: bool = entry(Flag(), "the input is aggregated once, before training", False)
     training_subgraph: bool = entry(Flag(), "only the training nodes of a graph file, and their edges", False)
-    dense_layers: int = entry(Number(True, 0, 1000), "number of last layers that sum no neighbours", 0)
+    dense_layers: int = entry(Number(True, 0, 1000), "number of final layers that sum no neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(
@@ -322,7 +322,7 @@ class WorkloadSpec:
         if self.keep_inputs and self.model not in (None, "gat"):
             raise ScenarioError(
                 f"workload.keep_inputs: true is not allowed with {self.model}, which has workload.preaggregate; only "
-                "gat sums its input anew in every iteration"
+                "gat recomputes its input sums in every iteration"
             )
         sources = {name: getattr(self, name) for name in SOURCES if getattr(self, name) is not None}
         if len(sources) > 1:

@@ -27,7 +27,7 @@ class WhatIf(Question):
         after="graph",
     )
     gpus_per_server: Some[int] | None = option(
-        "GPUs in a server; the last holds the remainder", "cluster.gpus_per_server", many=LIST, after="gpus"
+        "GPUs in a server; the last server holds the remainder", "cluster.gpus_per_server", many=LIST, after="gpus"
     )
     calibration: str | Path | None = option(
         "Calibration record of your machine (from gcnsim calibrate)", "cluster.calibration", after="host"

@@ -47,15 +47,15 @@ def _with_options(command: Any) -> Any:
 @click.option(
     "--links",
     is_flag=True,
-    help="Instead of parts of a graph, measure messages and busy cores of this machine; under torchrun on several "
-    "servers, also the network between them. `gcnsim calibrate` reads the file.  [default of --out: links.json]",
+    help="Measure messages between processes, and the slowdown of busy cores, instead of parts of a graph; under "
+    "torchrun on several servers, also the network. `gcnsim calibrate` reads the file.  [default of --out: links.json]",
 )
 @click.option(
     "--runs",
     multiple=True,
     metavar="FOLDER",
-    help="Instead of a question, measure what these recorded runs trained: the folder of a run, or one of several. Run "
-    "it where they were trained. A file for each graph, partition and model.  [default of --out: measured]",
+    help="Measure what these recorded runs trained, on the machine that trained them: the folder of a run, or a folder "
+    "of runs. Writes a file for each graph, partition and model.  [default of --out: measured]",
 )
 @_with_options
 @click.pass_context
@@ -63,7 +63,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """Measure each part of a workload alone on one device, with the training code; run nothing else meanwhile.
 
     Methods and knobs take several values, separated by commas: each combination is measured. The parts take turns
-    until the mean of each is known to 2 %, or time is up. Data from other workers are available at once.
+    until the mean of each is known to within 2 %, or time is up. Data from other workers are available at once.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def command(context: click.Context, /, **given: Any) -> None:
         for other in sorted(given.keys() - set(allowed)) if given[name] else ():
             if context.get_parameter_source(other) is click.core.ParameterSource.COMMANDLINE:
                 words = ", ".join(map(flag, allowed[1:]))
-                raise click.UsageError(f"{flag(other)}: is of a graph's parts; allowed with {flag(name)}: {words}")
+                raise click.UsageError(f"{flag(other)}: is for a graph's parts; allowed with {flag(name)}: {words}")
     context.obj = given
 
 

@@ -51,7 +51,7 @@ def out_file(default: str, request: str | None, *, overwrite: bool) -> str:
     except FileError as error:
         raise FileError(f"--out: {error}") from None
     if not overwrite and os.path.isfile(path) and os.path.getsize(path):
-        raise FileError(f"--out: {path}: is there already; allowed: another file, or --overwrite to replace it")
+        raise FileError(f"--out: {path}: already exists; allowed: another file, or --overwrite to replace it")
     return path
 
 
@@ -66,7 +66,7 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
     "--out", help="File of the measurements.  [default: the first free one of profile.json, profile-2.json, ...]"
 )
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out.")
-@click.option("--device", default="cuda", show_default=True, help="cuda; kernels of CPU cores: runtime.measure.")
+@click.option("--device", default="cuda", show_default=True, help="cuda; for CPU cores, use runtime.measure.")
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
 @click.option("--aggregator", default="plain", show_default=True, help="Kernels that sum neighbours: plain or dgl.")
 @click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
@@ -74,7 +74,7 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 @click.option("--json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Measure the kernels of training on a GPU of this machine: nothing else should run meanwhile.
+    """Measure the kernels of training on a GPU of this machine. Run nothing else meanwhile.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ PROGRAM: Final = "runtime.survey"
 @click.option(
     "--workers",
     type=int,
-    help="Local workers to start; torchrun's own count applies.  [default: one for each GPU, or 2 on cpu]",
+    help="Local workers to start; under torchrun, its own count applies.  [default: one for each GPU, or 2 on cpu]",
 )
 @click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the built-in rule]")
 @click.option(

@@ -98,7 +98,7 @@ HELP: Final[Mapping[str, str]] = {
     "method": f"One of {', '.join(METHODS)}.",
     "dataset": "digits, or the name of a graph in the folder GCNSIM_DATA.",
     "graph": "Graph file instead (.npz with features and labels; others need --random-features).",
-    "workers": "Local workers to start; torchrun's own count applies.",
+    "workers": "Local workers to start; under torchrun, its own count applies.",
     "iterations": "Model updates in total, including those before --resume.",
     "seed": "Seed of every random draw.",
     "feature_dim": "Project features to this width by a fixed random matrix.",
@@ -227,7 +227,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @with_options
-@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), one after the other.")
+@click.option("--plan", metavar="FILE", help="Train the runs listed in this file (.yaml), one after the other.")
 @click.pass_context
 def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
     """Train a GCN, GraphSAGE or GAT over the partitions of a graph, one worker each.

@@ -26,11 +26,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
+def catalogued(allowed: str) -> str:
+    """The allowed values, with the command that lists them in place of all names of a kind in the catalogue."""
+    from gcnsim.cli.catalog import names
+
+    for kind, known in names().items():
+        allowed = allowed.replace(", ".join(sorted(known)), f"`gcnsim catalog list {kind}`")
+    return allowed
+
+
 def _scenario_fields() -> str:
     from gcnsim.scenario.load import describe_schema
 
     rows = [
-        (f"`{path}`", f"`{unit}`" if unit else "", allowed, f"`{default}`", doc)
+        (f"`{path}`", f"`{unit}`" if unit else "", catalogued(allowed), f"`{default}`", doc)
         for path, unit, allowed, default, doc in describe_schema()
     ]
     return table(("field", "unit", "allowed", "default", "what it is"), rows)

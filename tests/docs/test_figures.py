@@ -48,7 +48,7 @@ ALLOWED: Final = {
     ("glossary.md", "4 bytes per value"): "the size of a float32",
     ("guide_calibrate.md", "30 minutes"): "the default of --minutes",
     ("memory.md", ""): "sizes of a float32, and errors that tests/runtime/train/test_memory_predicted.py bounds",
-    ("methods.md", "a batch and 1 GB leave"): "the reserve of PaGraph's own code",
+    ("methods.md", "after a batch and 1 GB"): "the reserve of PaGraph's own code",
     ("questions.md", "fit into 16 GB"): "the reader's question",
     ("recommend.md", "fewer than 95 % of the draws"): "SURE of gcnsim.planning.capacity_search",
     ("scale.md", ""): "measurements with command, machine and load on the page",

@@ -40,7 +40,8 @@ MEANINGS: dict[str, ColumnHelp] = {
         "knobs", "The knobs of the method that identify the setting; those that all rows share are in the heading."
     ),
     "tau": ColumnHelp(
-        "tau", "Staleness: age, in iterations, of the boundary rows that an iteration reads; 0: it waits for its own."
+        "tau",
+        "Staleness: age, in iterations, of the boundary rows that an iteration reads; 0: it waits for current rows.",
     ),
     "epsilon": ColumnHelp("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
     "rate": ColumnHelp("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),

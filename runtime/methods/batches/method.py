@@ -36,7 +36,7 @@ class MiniBatch(Method):
         """Refuse sums computed once for all iterations: each batch reads other rows."""
         if options.preaggregate:
             raise ScenarioError(
-                f"--preaggregate: {self.name} draws the neighbours of every batch anew; allowed: without it"
+                f"--preaggregate: {self.name} draws new neighbours for every batch; allowed: without it"
             )
 
 

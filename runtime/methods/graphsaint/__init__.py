@@ -30,7 +30,7 @@ COVERAGE: Final = Knob(
     False,
     50,
     (),
-    "mean times a node is drawn before training, to estimate how often batches have each node and edge",
+    "mean times a node is drawn before training, to estimate how often batches contain each node and edge",
 )
 
 

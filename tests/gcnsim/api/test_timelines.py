@@ -57,7 +57,7 @@ def test_measured_and_predicted_have_the_same_tracks(
 def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, text in (
         ([str(tmp_path)], "run.json: cannot be read"),
-        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: is of files"),
+        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: describes files"),
     ):
         assert main(["timeline", *words]) == 2
         line = capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_a_gpus_record_changes_the_answer_for_that_gpu_alone(
     assert {"t4.launch_s", "pcie3-x16.efficiency", "pcie3-x16.latency_s"}.isdisjoint(assumed)
     assert "pcie3-x16.efficiency" in {item["name"] for item in plain["provenance"]["assumptions"]}
     assert main([*names, "l4", "--calibration", out]) == 2
-    assert f"cluster.calibration: {out} is of t4, cluster.device is l4" in capsys.readouterr().err
+    assert f"cluster.calibration: {out} is for t4, cluster.device is l4" in capsys.readouterr().err
 
 
 def test_bad_input_is_one_line_and_leaves_no_record(

@@ -210,7 +210,7 @@ def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize("command", [["what-if"], ["simulate", "no.yaml"]])
 def test_detail_of_a_timeline_needs_one(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     assert main([*command, "--timeline-detail"]) == 2
-    assert "--timeline-detail: is of the file that --timeline names" in capsys.readouterr().err
+    assert "--timeline-detail: describes the file of --timeline" in capsys.readouterr().err
 
 
 def test_the_timeline_of_a_simulation_in_detail_has_a_track_per_stream(

@@ -149,5 +149,5 @@ def test_a_run_on_gpus_is_judged_by_a_record_of_them_alone(tmp_path: Path, write
     assert warnings == []
     on_gpus(run, gpus=("NVIDIA L4",))
     assert read_recorded_run(run).hardware["gpus"] == ["NVIDIA L4"]
-    with pytest.raises(ScenarioError, match=r"t4\.json is of t4, cluster\.device is l4$"):
+    with pytest.raises(ScenarioError, match=r"t4\.json is for t4, cluster\.device is l4$"):
         judge([run], tmp_path / "t4.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnsim.scenario.load import describe_schema
+from tests.docs.generated import catalogued
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "files.md"
 
@@ -15,4 +16,11 @@ def test_ranges_and_defaults_are_the_documented_ones() -> None:
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
     message = {path.strip("`"): (allowed, default.strip("`")) for path, _, allowed, default, _ in rows}
     assert len(message) > 60
-    assert {path: (allowed, default) for path, _, allowed, default, _ in describe_schema()} == message
+    assert {path: (catalogued(allowed), default) for path, _, allowed, default, _ in describe_schema()} == message
+
+
+def test_names_of_the_catalogue_are_those_that_its_command_lists() -> None:
+    allowed = {path: catalogued(allowed) for path, _, allowed, _, _ in describe_schema()}
+    assert allowed["cluster.device"] == "one of `gcnsim catalog list devices`, or a file (.yaml)"
+    assert allowed["workload.dataset"] == "one of `gcnsim catalog list datasets`, or null"
+    assert allowed["method.name"] == "one of `gcnsim catalog list methods`"

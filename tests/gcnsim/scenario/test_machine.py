@@ -99,7 +99,7 @@ def test_paths_and_platforms_are_refused_when_they_are_asked_for() -> None:
     machine = resolve_machine(ClusterSpec(device="cpu-core", nvlink=3e11, platform="psc-gcn-t4"))
     with pytest.raises(ScenarioError, match=r"cpu-core has no nvlink"):
         machine.topology  # noqa: B018
-    with pytest.raises(ScenarioError, match=r"psc-gcn-t4 is of t4, cluster\.device is cpu-core"):
+    with pytest.raises(ScenarioError, match=r"psc-gcn-t4 is for t4, cluster\.device is cpu-core"):
         machine.platform  # noqa: B018
 
 

@@ -85,7 +85,7 @@ def test_another_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         resolve_machine(spec(tmp_path, device="t4"))
     path = tmp_path / "c.json"
-    assert str(caught.value) == f"cluster.calibration: {path} is of cpu-core, cluster.device is t4"
+    assert str(caught.value) == f"cluster.calibration: {path} is for cpu-core, cluster.device is t4"
 
 
 def on_t4(**changes: Any) -> Calibration:
@@ -102,7 +102,7 @@ def test_a_gpus_record_has_its_link_too(tmp_path: Path) -> None:
         assert wire.capacity == pytest.approx(COPIES["bandwidth"] * COPIES["efficiency"])
         assert wire.latency_s == wire.startup_s == COPIES["latency_s"]
     assert (machine.device.memory_bandwidth.value, machine.host.cores.value) == (GPU["memory_bandwidth"], 2.0)
-    with pytest.raises(ScenarioError, match=r"c\.json is of t4, cluster\.device is v100-16$"):
+    with pytest.raises(ScenarioError, match=r"c\.json is for t4, cluster\.device is v100-16$"):
         resolve_machine(spec(tmp_path, on_t4(), device="v100-16"))
 
 

@@ -116,7 +116,7 @@ def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
 
 def test_a_platform_of_another_device_is_refused() -> None:
     scenario = make_scenario(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
-    with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is of rtx-2080-ti, cluster\.device is t4"):
+    with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is for rtx-2080-ti, cluster\.device is t4"):
         resolve_machine(scenario.cluster).topology  # noqa: B018
 
 

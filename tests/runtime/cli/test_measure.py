@@ -43,11 +43,14 @@ WRONG = {
     "rate": ("--method psc-gcn --epsilon 0.1,2", "--epsilon: 2 is not allowed; a number above 0 and at most 1"),
     "whole": ("--method psc-gcn --tau 1,x", "--tau: 'x' is not a whole number; allowed: a whole number of at least 0"),
     "model": ("--model gcnn", "--model: unknown 'gcnn'; did you mean 'gcn'?"),
-    "refused": ("--method dgl --preaggregate", "--preaggregate: dgl draws the neighbours of every batch anew"),
+    "refused": ("--method dgl --preaggregate", "--preaggregate: dgl draws new neighbours for every batch"),
     "option": ("--iterations 3", "No such option"),
-    "runs": ("--runs . --method psc-gcn", "--method: is of a graph's parts; allowed with --runs: --seconds, --out"),
+    "runs": ("--runs . --method psc-gcn", "--method: is for a graph's parts; allowed with --runs: --seconds, --out"),
     "no runs": ("--runs missing", "--runs: no recorded run whose parts can be measured; allowed: folders of runtime"),
-    "links": ("--links --method psc-gcn", "--method: is of a graph's parts; allowed with --links: --device, --threads"),
+    "links": (
+        "--links --method psc-gcn",
+        "--method: is for a graph's parts; allowed with --links: --device, --threads",
+    ),
     "folder": ("--out missing/measured.parquet", "--out: missing/measured.parquet: cannot be written: No such file"),
     "graph": ("--graph missing.npz", "missing.npz"),
 }
@@ -194,7 +197,7 @@ def test_a_file_is_never_written_over_unasked(capsys: pytest.CaptureFixture[str]
     out.write_text("mine")
     assert main(["--out", str(out)]) == 2
     assert capsys.readouterr().err == (
-        "runtime.measure: --out: measured.parquet: is there already; allowed: another file, or --overwrite to replace "
+        "runtime.measure: --out: measured.parquet: already exists; allowed: another file, or --overwrite to replace "
         "it\n"
     )
     assert out.read_text() == "mine"

@@ -122,7 +122,7 @@ def test_measurements_are_never_written_over_unasked(
     out, err = capsys.readouterr()
     assert (out, err) == (
         "",
-        "runtime.profile: --out: profile.json: is there already; allowed: another file, or --overwrite to replace it\n",
+        "runtime.profile: --out: profile.json: already exists; allowed: another file, or --overwrite to replace it\n",
     )
     assert (tmp_path / "profile.json").read_text() == "mine"
     (tmp_path / "empty.json").touch()

@@ -173,7 +173,7 @@ def test_digits_are_learnt(crew: Crew, options: MakeOptions, method: str) -> Non
 
 
 REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("graphsage", {}, {"preaggregate": True}, "--preaggregate: graphsage draws the neighbours of every batch anew"),
+    ("graphsage", {}, {"preaggregate": True}, "--preaggregate: graphsage draws new neighbours for every batch"),
     ("graphsage", {"fanout": "2,2"}, {}, "--fanout: 2 numbers, but the model has 3 layers; allowed: 3 numbers"),
     ("graphsage", {"layer_sizes": "20"}, {}, "--layer-sizes: 1 numbers, but the model has 3 layers"),
     ("graphsage", {"fanout": "2,2,2", "layer_sizes": "2,2,2"}, {}, "--layer-sizes: given beside --fanout; give one"),
@@ -207,7 +207,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("pagraph", {"queue": 0}, {}, "--queue: 0 is not allowed"),
     ("psc-gcn", {"cache": "auto"}, {}, "--cache: auto is not allowed"),
     ("distdgl", {"fanout": "3"}, {}, "--fanout: 1 numbers, but the model has 3 layers"),
-    ("graphsaint", {}, {"preaggregate": True}, "--preaggregate: graphsaint draws the neighbours of every batch anew"),
+    ("graphsaint", {}, {"preaggregate": True}, "--preaggregate: graphsaint draws new neighbours for every batch"),
     (
         "graphsaint",
         {},
