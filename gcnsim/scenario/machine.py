@@ -109,7 +109,7 @@ FAR_GPUS: Final = 24
 
 
 MEASURED_GPU_ERROR: Final = 0.12
-"""90th percentile of the absolute errors of 18 iterations on an H200 whose compute was measured (docs/validation.md)."""
+"""90th percentile of the absolute errors of iterations whose compute was measured: 18 on an H200 (docs/validation.md)."""
 
 MEASURED_LEFT_OUT: Final = 0.25
 """Half the 90 % interval of iterations on CPU cores whose compute was measured and whose links were fitted to no run:
@@ -169,8 +169,8 @@ class Machine(Profiles):
     def law_error(self, *, attends: bool) -> float:
         """Half the width of the 90 % interval of what laws and schedule leave out of an iteration, relative.
 
-        Of measured kernels that of such measurements, and the schedule's where there are several workers. 0 where a platform is fitted to whole
-        iterations: its error holds this one too. attends: whether the model attends.
+        Of measured kernels the error of such measurements, and of several workers the schedule's. 0 where a platform is
+        fitted to whole iterations: its error holds this one too. attends: whether the model attends.
         """
         if self.kind == "cpu":
             judged = self.calibration is not None and self.calibration.error is not None
