@@ -34,49 +34,67 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
     """
     if isinstance(matrix, NumbaMatrix):
         return fused_attention(matrix, h, target, source, SLOPE)
-    rows, columns = matrix.rows.places_on(h.device)
-    scores = torch.nn.functional.leaky_relu(target[rows] + source[columns], SLOPE)
-    place = rows.unsqueeze(1).expand_as(scores)
-    top = torch.full_like(target, -torch.inf).scatter_reduce(0, place, scores.detach(), "amax")
-    raised = torch.exp(scores - top[rows])
-    total = torch.zeros_like(target).index_add(0, rows, raised)
-    alpha = raised / total[rows]
-    result: Tensor = _WeightedSum.apply(matrix, alpha, h)  # type: ignore[no-untyped-call]
+    result: Tensor = _Attended.apply(matrix, h, target, source)  # type: ignore[no-untyped-call]
     return result
 
 
-class _WeightedSum(torch.autograd.Function):
-    """out[:, k] = A(alpha[:, k]) h[:, k]."""
+class _Attended(torch.autograd.Function):
+    """Of all heads at once, but for the products with rows; the gradient is written out.
+
+    The gradient of indexing sorts the indices on a GPU, which takes longer than all else here.
+    """
 
     @staticmethod
-    def forward(ctx: Any, matrix: Matrix, alpha: Tensor, h: Tensor) -> Tensor:
-        ctx.matrix = matrix
-        ctx.save_for_backward(alpha, h)
-        heads = h.shape[1]
-        parts = []
-        for k in range(heads):
-            part = h.new_empty(matrix.rows.indptr.size - 1, h.shape[2])
+    def forward(ctx: Any, matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> Tensor:
+        rows, columns = matrix.rows.places_on(h.device)
+        scores = target.index_select(0, rows).add_(source.index_select(0, columns))
+        positive = scores > 0
+        scores = torch.where(positive, scores, scores * SLOPE)
+        top = torch.full_like(target, -torch.inf)
+        top.scatter_reduce_(0, rows.unsqueeze(1).expand_as(scores), scores, "amax")
+        raised = scores.sub_(top.index_select(0, rows)).exp_()
+        total = torch.zeros_like(target).index_add_(0, rows, raised)
+        alpha = raised.div_(total.index_select(0, rows))
+        out = h.new_empty(*target.shape, h.shape[2])
+        for k in range(h.shape[1]):
+            part = torch.empty_like(out[:, k])
             matrix.multiply(h[:, k].contiguous(), part, values=alpha[:, k].contiguous())
-            parts.append(part)
-        return torch.stack(parts, 1)
+            out[:, k] = part
+        ctx.matrix = matrix
+        ctx.save_for_backward(h, positive, alpha, out)
+        return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, Tensor]:
-        alpha, h = ctx.saved_tensors
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+        h, positive, alpha, out = ctx.saved_tensors
         matrix: Matrix = ctx.matrix
-        grad = grads[0].contiguous()
+        grad = grad.contiguous()
         grad_h = torch.empty_like(h)
         for k in range(h.shape[1]):
-            part = torch.empty_like(h[:, k])
+            part = torch.empty_like(grad_h[:, k])
             matrix.multiply_transposed(grad[:, k].contiguous(), part, values=alpha[:, k].contiguous())
             grad_h[:, k] = part
         rows, columns = matrix.rows.places_on(h.device)
-        grad_alpha = torch.empty_like(alpha)
-        size = max(1, _CHUNK[h.device.type] // (h.shape[1] * h.shape[2]))
-        for first in range(0, rows.numel(), size):
-            chunk = slice(first, first + size)
-            grad_alpha[chunk] = (grad[rows[chunk]] * h[columns[chunk]]).sum(2)
-        return None, grad_alpha, grad_h
+        scores = _products(grad, h, rows, columns)
+        # Of the softmax: the sum of a row's weights times their gradients is the gradient times the result.
+        scores.sub_((grad * out).sum(2).index_select(0, rows)).mul_(alpha)
+        scores = torch.where(positive, scores, scores * SLOPE)
+        grad_target, grad_source = grad.new_zeros(out.shape[:2]), grad.new_zeros(h.shape[:2])
+        grad_target.index_add_(0, rows, scores)
+        grad_source.index_add_(0, columns, scores)
+        return None, grad_h, grad_target, grad_source
+
+
+def _products(grad: Tensor, h: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """<grad[i], h[j]> of every entry and head, [nnz, heads]."""
+    found = grad.new_empty(rows.numel(), h.shape[1])
+    size = max(1, _CHUNK[h.device.type] // (h.shape[1] * h.shape[2]))
+    for first in range(0, rows.numel(), size):
+        chunk = slice(first, first + size)
+        pairs = grad.index_select(0, rows[chunk]).mul_(h.index_select(0, columns[chunk]))
+        torch.sum(pairs, 2, out=found[chunk])
+    return found
 
 
 def fused_attention(matrix: NumbaMatrix, h: Tensor, target: Tensor, source: Tensor, slope: float) -> Tensor:

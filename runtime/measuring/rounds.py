@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from gcnsim.graph.parts import Partitioning, part_of
+from gcnsim.workload.caching import CacheSize
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
 from runtime.launch import Place
@@ -281,8 +282,12 @@ class Setting:
     def _fits(self) -> bool:
         """Whether all parts fit into memory at once; on a GPU with room to spare, since needs are rough."""
         needed, free = sum(self._needed(part.rank) for part in self._parts), self._free_bytes()
-        if self._device.type == "cuda" and GPU_ROOM * needed > free_on_gpu(self._device):
-            return False
+        if self._device.type == "cuda":
+            # A cache of size `auto` takes what is free, which is less beside other parts.
+            cache = self.options.knobs.get("cache")
+            fills = isinstance(cache, CacheSize) and cache.auto
+            if fills or GPU_ROOM * needed > free_on_gpu(self._device):
+                return False
         return free is None or needed <= free
 
     def _free_bytes(self) -> int | None:

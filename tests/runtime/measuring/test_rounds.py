@@ -96,6 +96,15 @@ def test_host_memory_must_have_room_too(gpu: Gpu, monkeypatch: pytest.MonkeyPatc
     assert len(gpu.made) > 3
 
 
+@pytest.mark.parametrize(("cache", "stay"), [("40%", True), ("auto", False)])
+def test_parts_whose_caches_fill_the_memory_take_turns(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, options: MakeOptions, cache: str, stay: bool
+) -> None:
+    monkeypatch.setattr(Setting, "_needed", lambda self, rank: 10)
+    Setting(options("pagraph", {"cache": cache}, workers=3), GPU, DatasetCache(), lambda _: None).measured(0.01)
+    assert (len(gpu.made) == 3) == stay
+
+
 @pytest.mark.parametrize("room", [1, 2])
 def test_a_part_without_room_beside_others_is_measured_alone(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, options: MakeOptions, room: int
