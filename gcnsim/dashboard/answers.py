@@ -223,6 +223,12 @@ class Answers:
             rows += [Row(**values) for values in answer["rows"]]
         return rows
 
+    def read(self, request: Mapping[str, Any]) -> str:
+        """What was read of the own graph of options whose row is answered; empty without one."""
+        with self._lock:
+            kept = self._kept.get(_key(request))
+        return str(kept.result().get("read", "")) if kept is not None and kept.done() else ""
+
     def _submit(self, line: str, turn: RequestTicket) -> Future[dict[str, Any]]:
         turn.lines.append(line)
         if line in self._kept:

@@ -273,13 +273,14 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             return refused(behind.files.shown(str(error)), values)
         except Exception as error:
             return refused(parts.internal(error), values)
+        read = what_if.read_of(question, behind.answers, behind.files)
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, question),
+            what_if.machine(rows, measured, question, read),
             replace(question, graph=behind.files.name(question.graph)).command(),
             question.address(),
             None,

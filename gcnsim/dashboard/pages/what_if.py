@@ -19,6 +19,7 @@ from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, 
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
@@ -34,15 +35,24 @@ LABELS: Final = {
 }
 SLIDERS: Final = tuple(LABELS)
 FIRST: Final = PageQuestion()
-ABOUT: Final = (
-    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of"
-    " these questions, or with your own setting below."
-)
+ABOUT: Final = "How long training takes on a cluster, where the time goes, and what to change. Other pages: "
 PRESETS: Final = (
-    ("Six T4s at 15 Gbps", "/", "The first question of most users."),
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
     ("Buy or rent?", "/plan?target_iteration=0.75s", "What renting the speed of six T4s costs; compare with a quote."),
+    (
+        "Train for 200 USD on spot?",
+        "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
+        "&interruptions=0.05&checkpoint=30s&restart=5min",
+        "20,000 iterations of pipegcn on ogbn-products, with interruptions.",
+    ),
     ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
+)
+PAGES: Final = (
+    ("/compare", "compare two iterations"),
+    ("/plan", "what to rent"),
+    ("/sweep", "the points of a sweep"),
+    ("/timeline", "an iteration, operation by operation"),
+    ("/validation", "recorded runs against their predictions"),
 )
 CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
@@ -127,6 +137,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
         for name, address, says in PRESETS
     ]
+    others = [part for path, says in PAGES for part in (html.A(says, href=path), ", ")]
     chosen = [
         parts.choice("dataset", "Data set", question.dataset, lists.datasets),
         parts.choice("device", "GPU", question.device, lists.devices),
@@ -143,7 +154,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     )
     return html.Div(
         [
-            html.P(ABOUT),
+            html.P([ABOUT, *others[:-1], ". Begin with a question, or with your own setting below."]),
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
             dcc.Store(id="stops", data=stops_of),
             dcc.Store(id="tab", data=os.urandom(8).hex()),
@@ -220,15 +231,25 @@ def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, Mea
 
 def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
+    requests = _requests(question, files)
+    return answers.rows(requests, turn)
+
+
+def read_of(question: PageQuestion, answers: Answers, files: Files) -> str:
+    """What was read of the question's own graph, once its rows are answered; empty without one."""
+    if not question.graph:
+        return ""
+    return f"Read from {files.name(question.graph)}: {answers.read(_requests(question, files)[0])}."
+
+
+def _requests(question: PageQuestion, files: Files) -> list[dict[str, Any]]:
+    """The options of each row."""
     graph, paths = files.path(question.graph), _paths(question, files)
-    return answers.rows(
-        [
-            question.row_options(graph, method, **paths, bandwidth=bandwidth)
-            for method in question.named
-            for bandwidth in question.bandwidths
-        ],
-        turn,
-    )
+    return [
+        question.row_options(graph, method, **paths, bandwidth=bandwidth)
+        for method in question.named
+        for bandwidth in question.bandwidths
+    ]
 
 
 def _paths(question: PageQuestion, files: Files) -> dict[str, str | None]:
@@ -284,8 +305,10 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     )
 
 
-def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST) -> list[Any]:
-    """What the rows are of, and how far they are to be trusted."""
+def machine(
+    rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
+) -> list[Any]:
+    """What the rows are of, how far they are to be trusted, and what was read of an own graph."""
     name = "" if measured is None else measured.device["name"]
     badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
     if question.calibration:
@@ -298,6 +321,7 @@ def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, questi
     return [
         html.Strong(badge, className="badge"),
         f"{machine_text(rows[0], servers, question.host, name)}: {basis}",
+        *([html.Br(), plain(read)] if read else []),
     ]
 
 

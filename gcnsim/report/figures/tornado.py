@@ -83,7 +83,7 @@ def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
 
 def tornado_of_advice(advice: Advice) -> Tornado:
     """A recommendation's knobs over their requested values, and its assumptions, in seconds of the compared time."""
-    work = advice.choice.iterations
+    work = advice.choice.seconds / advice.choice.row.iteration_s
     swings = [
         Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
               knob.seconds_low, knob.seconds_high, None)
