@@ -108,15 +108,16 @@ class Worker:
     def end(self) -> None:
         """End the process."""
         self.kill()
-        if self._origin is None or self._ours is None or self._line is None:
+        origin, ours, line = self._origin, self._ours, self._line
+        self._origin = self._ours = self._line = self._number = None  # another thread may end it as well
+        if origin is None or ours is None or line is None:
             return
         with suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)  # wakes up waiting readers
+            ours.shutdown(socket.SHUT_RDWR)  # wakes up waiting readers
         with suppress(OSError, ValueError):
-            self._line.close()
-        self._ours.close()
-        self._origin.leave(self)
-        self._origin = self._ours = self._line = self._number = None
+            line.close()
+        ours.close()
+        origin.leave(self)
 
 
 MOST_KEPT: Final = 20_000

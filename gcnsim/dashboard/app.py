@@ -274,14 +274,15 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
         except Exception as error:
             return refused(parts.internal(error), values)
         read = what_if.read_of(question, behind.answers, behind.files)
+        named = replace(question, graph=behind.files.name(question.graph))
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, question, read),
-            replace(question, graph=behind.files.name(question.graph)).command(),
+            what_if.machine(rows, measured, named, read),
+            named.command(),
             question.address(),
             None,
             what_if.CAPTIONS[question.figure != "breakdown"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isclose
 from typing import Any, Final, NamedTuple
 
@@ -35,24 +36,24 @@ LABELS: Final = {
 }
 SLIDERS: Final = tuple(LABELS)
 FIRST: Final = PageQuestion()
-ABOUT: Final = "How long training takes on a cluster, where the time goes, and what to change. Other pages: "
+ABOUT: Final = "How long training takes, and why. Also: "
 PRESETS: Final = (
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
-    ("Buy or rent?", "/plan?target_iteration=0.75s", "What renting the speed of six T4s costs; compare with a quote."),
+    ("Buy or rent?", "/plan?target_iteration=0.75s", "What the speed of six T4s costs to rent."),
     (
-        "Train for 200 USD on spot?",
+        "200 USD on spot?",
         "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
         "&interruptions=0.05&checkpoint=30s&restart=5min",
-        "20,000 iterations of pipegcn on ogbn-products, with interruptions.",
+        "20,000 iterations on ogbn-products.",
     ),
-    ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
+    ("My own graph", "/?graph=", "In place of a data set."),
 )
 PAGES: Final = (
     ("/compare", "compare two iterations"),
     ("/plan", "what to rent"),
-    ("/sweep", "the points of a sweep"),
-    ("/timeline", "an iteration, operation by operation"),
-    ("/validation", "recorded runs against their predictions"),
+    ("/sweep", "a sweep"),
+    ("/timeline", "each operation"),
+    ("/validation", "recorded runs predicted"),
 )
 CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
@@ -154,7 +155,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     )
     return html.Div(
         [
-            html.P([ABOUT, *others[:-1], ". Begin with a question, or with your own setting below."]),
+            html.P([ABOUT, *others[:-1], "."]),
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
             dcc.Store(id="stops", data=stops_of),
             dcc.Store(id="tab", data=os.urandom(8).hex()),
@@ -308,19 +309,21 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
 def machine(
     rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
 ) -> list[Any]:
-    """What the rows are of, how far they are to be trusted, and what was read of an own graph."""
+    """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
+    as its user does."""
     name = "" if measured is None else measured.device["name"]
     badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
     if question.calibration:
         badge, basis = CALIBRATED, f"computed with {question.calibration}"
     if measured is not None:
         badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
+    row = replace(rows[0], dataset=question.graph or rows[0].dataset)
     servers = None
     if question.gpus_per_server or not question.host:
-        servers = servers_for(rows[0].gpus, question.gpus_per_server or None)
+        servers = servers_for(row.gpus, question.gpus_per_server or None)
     return [
         html.Strong(badge, className="badge"),
-        f"{machine_text(rows[0], servers, question.host, name)}: {basis}",
+        f"{machine_text(row, servers, question.host, name)}: {basis}",
         *([html.Br(), plain(read)] if read else []),
     ]
 
