@@ -21,7 +21,7 @@ from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.page.templates import Sheet
 from gcnsim.results import PointReport
 from gcnsim.scenario import Scenario, to_mapping
-from gcnsim.scenario.train_command import train_command
+from gcnsim.scenario.train_command import USUAL_ITERATIONS, train_command
 
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
@@ -64,11 +64,11 @@ TRAIN: Final = """#!/bin/sh
 """
 
 
-def write_setting(folder: Path, scenario: Scenario) -> None:
+def write_setting(folder: Path, scenario: Scenario, iterations: int | None = None) -> None:
     """Write a setting as the scenario file that `gcnsim simulate` and Compare take, where it names no path of here, and
-    as the command that trains it, where it can be trained."""
+    as the command that trains it, where it can be trained, for as many iterations as are needed if that is known."""
     text = json.dumps(to_mapping(scenario), indent=1)
-    command = train_command(scenario)
+    command = train_command(scenario, iterations or USUAL_ITERATIONS)
     files = {"scenario.yaml": None if f'"{os.sep}' in text else text}
     files["train.sh"] = None if command is None or f" {os.sep}" in command else TRAIN + command
     for name, content in files.items():
@@ -155,7 +155,8 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     found = api.recommend(**{**options, "prices": prices}, progress=say)
     say("drawing")
     api.write_json(folder / "answer.json", found.payload)
-    write_setting(folder, found.chosen.scenario)
+    training = found.told.training
+    write_setting(folder, found.chosen.scenario, None if training is None else training.iterations)
     found.to_csv(folder / "options.csv")
     found.to_html(folder / "answer.html")
     front, tornado = front_data(found.told), tornado_of_advice(found.told)

@@ -26,7 +26,11 @@ UNTRAINED: Final = {
 OF_MODEL: Final = ("norm", "sage_aggregator", "preaggregate", "dropout")
 
 
-def train_command(scenario: Scenario, iterations: Iteration = 200) -> str | None:
+USUAL_ITERATIONS: Final = 200
+"""Iterations where nothing says how many are needed."""
+
+
+def train_command(scenario: Scenario, iterations: Iteration = USUAL_ITERATIONS) -> str | None:
     """The command line; None for what cannot be trained: no graph, a method or field of the simulator alone, or a last
     server with fewer GPUs. A published data set is read from the folder GCNSIM_DATA."""
     cluster, workload, method = scenario.cluster, scenario.workload, scenario.method

@@ -95,6 +95,10 @@
         }
         return chosen();
       },
+      pin: function (clicks, query, pinned) {
+        if (clicks) { pinned = pinned ? "" : query || "?"; }
+        return [pinned, pinned ? "Unpin A" : "Pin as A, to compare with"];
+      },
       busy: function () { return "busy"; },
       old: function (query, begun) { return typeof begun === "string" && begun !== (query || "") ? "old" : ""; },
       remember: function (query) {

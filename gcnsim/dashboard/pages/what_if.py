@@ -20,7 +20,7 @@ from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, 
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.report.answer.rows import plain
+from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
@@ -87,7 +87,7 @@ MARKED: Final = ("beside", *PATHS, *MORE, "methods")
 OTHERWISE: Final = {"name": "methods", "method": "methods", "measured_compute": "measured", "profile": "graph"}
 """Fields that the rest of gcnsim calls otherwise."""
 
-TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside")
+TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside", "pin")
 """The fields that are lines of text or a choice, the methods aside."""
 
 FIELDS: Final = (*SLIDERS, *TEXTS, "methods")
@@ -147,6 +147,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
         ),
     ]
     sliders = [parts.slider(name, LABELS[name], stops_of[name], getattr(question, name)) for name in SLIDERS]
+    pin = dcc.Input(id="pin", type="hidden", value=question.pin)
     figures = dcc.RadioItems(
         id="figure",
         options=[{"label": text, "value": name} for name, text in FIGURES.items()],
@@ -167,10 +168,12 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
                             html.Div(id="alert", **parts.aria(live="polite")),
                             html.H1(id="headline"),
                             html.P(id="machine", className="note"),
+                            html.Div(id="against"),
                             figures,
                             html.Div(id="legend"),
                             parts.graph("picture"),
                             html.P(id="caption", className="note"),
+                            html.Div([html.Button(id="pin-button"), pin]),
                         ],
                         className="result",
                     ),
@@ -304,6 +307,28 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     return f"{sentence}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
         f"{gain:.3g} times as fast." if gain >= 1 else f"{1 / gain:.3g} times as long."
     )
+
+
+def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
+    """The rows of the question, and those of the pinned one, if there is one."""
+    says = "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"
+    shown = [parts.table(rows, says)]
+    return [*shown, parts.table(sorted(pinned, key=_time), "Rows of A")] if pinned else shown
+
+
+def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row]) -> list[Any]:
+    """How the question's fastest row compares with that of the pinned one, A; empty without one."""
+    first = question.pinned
+    if first is None:
+        return []
+    now, then = min(rows, key=_time), min(pinned, key=_time)
+    gain = then.iteration_s / now.iteration_s
+    times = f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long"
+    machine = plain(f"{then.dataset}, {then.gpus} x {then.device} at {bandwidth_text(then)}")
+    return [
+        html.A("A", href=f"/{first.address()}"),
+        f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {times}.",
+    ]
 
 
 def machine(

@@ -182,6 +182,19 @@ def test_an_own_graph_says_what_was_read_of_it(answers: Answers, tmp_path: Path)
     assert what_if.read_of(PageQuestion(), answers, files) == ""
 
 
+def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) -> None:
+    files, first = Files(tmp_path, tmp_path), PageQuestion(gpus=2)
+    question = PageQuestion(gpus=4, pin=first.address())
+    rows, pinned = (what_if.rows_of(each, answers, files) for each in (question, first))
+    shown = str(what_if.against(question, rows, pinned))
+    now, then = (min(row.iteration_s for row in each) for each in (rows, pinned))
+    assert f"This is {then / now:.3g} times as fast." in shown or f"This is {now / then:.3g} times as long." in shown
+    assert "reddit, 2 x t4 at 15Gbps" in shown
+    assert f"href='/{first.address()}'" in shown
+    assert len(what_if.tables(rows, pinned)) == 2
+    assert what_if.against(first, pinned, []) == []
+
+
 def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     form = forms.of_path("/compare")
     assert form is not None
