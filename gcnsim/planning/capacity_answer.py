@@ -90,6 +90,11 @@ def recommend(
     target = question.target
     training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    if target is not None and target.failures is not None:
+        failing, every = target.failures, clusters
+        clusters = [cluster for cluster in every if failing.ends(cluster.servers)]
+        if every and not clusters:
+            raise ScenarioError("--checkpoint: with these failures, a training practically never ends on any machine")
     progress(f"settings on {len(clusters):,} machines")
     on_record = target is not None and target.by_method and not question.strict
     some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))

@@ -7,7 +7,7 @@ within the notice loses less than is said here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import inf
 from typing import Final, TypeVar
 
 import numpy as np
@@ -16,11 +16,14 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook
-from gcnsim.planning.rows import cost_of, rent_of
+from gcnsim.planning.rows import rent_of
 from gcnsim.results import FailuresReport, OtherPricing, TargetRow
 from gcnsim.scenario import ClusterSpec
 
 Amount = TypeVar("Amount", float, FloatArray)
+
+LONG_S: Final = 1e9
+"""Seconds of work that no machine survives without checkpoints, if it fails at all."""
 
 STEPS: Final = 60
 """Halvings of the interval that holds the break-even rate."""
@@ -74,6 +77,10 @@ class Failures:
         shorter: Amount = np.minimum(pieces, whole)
         return shorter
 
+    def ends(self, servers: int) -> bool:
+        """Whether long trainings end on so many servers."""
+        return self.seconds(LONG_S, servers) < inf
+
     def _means(self, work_s: Amount, servers: int) -> tuple[Seconds, Amount, Amount]:
         """The best interval between checkpoints, and the mean seconds with it and without a checkpoint."""
         mtbf_s = 3600.0 / (self.per_hour * servers)
@@ -96,16 +103,18 @@ class Failures:
         )
 
     def other_pricing(self, work_s: Seconds, cluster: ClusterSpec, book: PriceBook) -> OtherPricing | None:
-        """The same training on demand in place of spot, or the reverse; None without two different prices."""
+        """The same training on demand in place of spot, or the reverse; None without two different prices, or without
+        an end."""
         rents = {pricing: rent_of(cluster, replace(book, pricing=pricing)) for pricing in (ON_DEMAND, SPOT)}
         on_demand, spot = rents[ON_DEMAND], rents[SPOT]
         if on_demand is None or spot is None or on_demand.per_hour == spot.per_hour:
             return None
-        fails_only = replace(self, interrupted=0.0)
-        pricing = ON_DEMAND if book.pricing == SPOT else SPOT
-        total = _finite(fails_only.seconds(work_s, cluster.servers))
-        most = fails_only.seconds(work_s, cluster.servers) * on_demand.per_hour / spot.per_hour
-        return OtherPricing(pricing, total, cost_of(rents[pricing], total), self._rate(work_s, cluster.servers, most))
+        total = _finite(replace(self, interrupted=0.0).seconds(work_s, cluster.servers))
+        if total is None:
+            return None
+        other = on_demand if book.pricing == SPOT else spot
+        rate = self._rate(work_s, cluster.servers, total * on_demand.per_hour / spot.per_hour)
+        return OtherPricing(ON_DEMAND if other is on_demand else SPOT, total, other.per_hour * total / 3600.0, rate)
 
     def _rate(self, work_s: Seconds, servers: int, most_s: Seconds) -> float | None:
         """Interruptions of a server per hour with which the training takes `most_s`; None: it takes more with none."""
@@ -113,7 +122,7 @@ class Failures:
         def takes(rate: float) -> Seconds:
             return float(replace(self, interrupted=rate).seconds(work_s, servers))
 
-        if not isfinite(most_s) or takes(0.0) >= most_s:
+        if takes(0.0) >= most_s:
             return None
         low, high = 0.0, 3600.0 / work_s
         while takes(high) < most_s:

@@ -137,9 +137,9 @@ class OtherPricing:
     """The same training at the other of two prices, on demand or spot, with failures but without interruptions."""
 
     pricing: Annotated[str, Within(enum=PRICINGS)]
-    seconds: Amount | None
-    """Until done; null: it practically never ends."""
-    cost: Amount | None
+    seconds: Amount
+    """Until done."""
+    cost: Amount
     """In the chosen currency."""
     break_even_per_hour: Amount | None
     """Interruptions of a spot server per hour below which spot costs less; null: it never does."""

@@ -177,7 +177,7 @@ FORMS: Final = (
         (
             Field("dataset", "Data set", "reddit", tuple(datasets())),
             Field("minimise", "Minimise", MINIMISED[0], MINIMISED),
-            Field("target_iteration", "An iteration takes at most (0.5s, 200ms)", "0.5s"),
+            Field("target_iteration", "An iteration takes at most (0.5s; may be empty)", "0.5s"),
             Field("confidence", "Chance of meeting the targets, at least (%)", plan.CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)"),
             Field("hours_per_day", "Hours of use a day (empty: all)"),

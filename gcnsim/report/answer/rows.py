@@ -187,11 +187,9 @@ def _other_pricing(row: TargetRow) -> str:
     if other is None:
         return ""
     at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
-    time = "practically never" if other.seconds is None else time_text(other.seconds)
-    cost = "" if other.cost is None else f", {other.cost:.2f} {row.currency}"
     even = other.break_even_per_hour
-    when = "spot never costs less" if even is None else f"spot costs less below {even:.2g} interruptions of a server"
-    return f"; {at} {time}{cost}: {when}{'' if even is None else ' per hour'}"
+    when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"
+    return f"; {at} {time_text(other.seconds)}, {other.cost:.2f} {row.currency}: {when}"
 
 
 _TITLES = {"like_questions": "similar questions"}

@@ -96,6 +96,12 @@ def test_a_training_on_spot_counts_interruptions_and_is_compared_with_on_demand(
     assert training["other_pricing"]["break_even_per_hour"] > 0.5
 
 
+def test_a_training_that_never_ends_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    failing = ("--pricing", "spot", "--interruptions", "100", "--checkpoint", "30s", "--restart", "10h")
+    assert main(["recommend", *SMALL, "--iterations-needed", "9", *failing]) == 2
+    assert "--checkpoint: with these failures, a training practically never ends" in capsys.readouterr().err
+
+
 def test_one_number_for_all_methods_allows_no_more_approximation(capsys: pytest.CaptureFixture[str]) -> None:
     coarse = ("--method", "psc-gcn", "--epsilon", "0.05")
     command = ["recommend", "--device", "t4", "--gpus", "2", *coarse, "--json", "--iterations-needed"]
