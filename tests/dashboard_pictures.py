@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 
 PICTURES: Final = {
     "what-if": Picture("/?beside=25"),
-    "what-if-bandwidth": Picture("/?figure=bandwidth", height=790),
+    "what-if-bandwidth": Picture("/?figure=bandwidth", height=750),
     "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True),
     "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1200),
     "sweep": Picture("/sweep?folder=points"),

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.measured import rates_measured, those_measured
+from gcnsim.api.targets import target_of
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.fields import denied, unknown_schema
 from gcnsim.core.processes import cores
@@ -36,7 +37,6 @@ from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.simulated_draws import read_max_wait
-from gcnsim.planning.time_to_accuracy import Failures, Target
 from gcnsim.planning.what_if import Extras, Grid, scenarios
 from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
@@ -51,15 +51,13 @@ from gcnsim.scenario import (
     rule_at,
 )
 from gcnsim.scenario.machine import refuse_no_effect
-from gcnsim.scenario.option import LIST, flag, listed
+from gcnsim.scenario.option import LIST, listed
 from gcnsim.scenario.question import Question, keywords, options
 from gcnsim.scenario.what_if import WhatIf
 from gcnsim.simulation import Result, refuse_undrawn
 from gcnsim.trace.stored_profile import is_profile
 from gcnsim.workload.caching import CacheSize, parse_cache
 from gcnsim.workload.knobs import KNOBS, RATE
-
-FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -165,7 +163,7 @@ def what_if(question: WhatIf) -> Answer:
         question.say,
         question.processes or cores(),
         graph if isinstance(graph, Graph) else None,
-        _with_failures(question),
+        target_of(question),
         _rule(None if question.method is None and named == list(COMPARED) else named, question),
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
         question.note,
@@ -290,32 +288,6 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
     if isinstance(graph, Graph):
         return "graph", graph.name
     return "profile" if is_profile(graph) else "graph", str(graph)
-
-
-def target_of(question: Question) -> Target | None:
-    """The target accuracy with its runs or iterations. Raises ScenarioError for one without the other."""
-    iterations = {method_type(name).name: count for name, count in (question.target_iterations or {}).items()}
-    for name, count in iterations.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
-    accuracy = question.read("target_accuracy")
-    if accuracy is not None:
-        return Target.of(accuracy, question.runs, iterations)
-    for option, value in (("--runs", question.runs), ("--target-iterations", iterations)):
-        if value:
-            raise ScenarioError(f"{option}: only valid with --target-accuracy")
-    return None
-
-
-def _with_failures(question: WhatIf) -> Target | None:
-    """The target of a what-if with its failures. Raises ScenarioError for a part of what failures need."""
-    target, given = target_of(question), {name: question.read(name) for name in FAILURES}
-    first = next((flag(name) for name, value in given.items() if value is not None), None)
-    if first is None or target is None:
-        if first is not None:
-            raise ScenarioError(f"{first}: only valid with --target-accuracy")
-        return target
-    return replace(target, failures=Failures.of(first, **given))
 
 
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], list[str]]:

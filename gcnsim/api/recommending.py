@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.measured import those_measured
-from gcnsim.api.question import base_of, graph_of, read_cache, sections_of, target_of
+from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
+from gcnsim.api.targets import target_of
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
@@ -114,8 +115,9 @@ def recommend(recommendation: Recommend) -> Recommended:
     The recommended setting meets the targets in at least `confidence` of the random draws of the assumptions. Without
     `device` and `bandwidth`, the search covers cloud instances with a price, or those in `host`: one instance with some
     or all of its GPUs, up to four whole ones, or as many GPUs as `gpus` says. `target_hours` and `max_cost` concern a
-    training to `target_accuracy`. Settings that violate `min_sampling_rate` or `max_staleness` are recommended only if
-    their iterations to the accuracy are known. Above `limit` settings, Optuna selects that many.
+    training of `iterations_needed`, or to `target_accuracy`. Settings that violate `min_sampling_rate` or
+    `max_staleness` are recommended only if the iterations of their method are known. Above `limit` settings, Optuna
+    selects that many.
 
     Raises GcnsimError with one line: the field, its value, and what is allowed.
 
@@ -203,12 +205,12 @@ def _refuse_contradictions(question: Question, requested: Recommend) -> None:
     goal, machines = question.goal, question.machines
     if goal.of_training and question.target is None:
         option = "--target-hours" if goal.training_s is not None else "--max-cost"
-        raise ScenarioError(f"{option}: needs --target-accuracy, with --runs or --target-iterations")
+        raise ScenarioError(f"{option}: needs --iterations-needed, or --target-accuracy with --runs")
     if machines.hosts and (machines.devices or machines.bandwidths):
         other = "--device" if machines.devices else "--bandwidth"
         raise ScenarioError(f"--host: an instance has GPUs and a network of its own; {other} contradicts it")
     least, most = question.rule.min_sampling_rate, question.rule.max_staleness
-    recorded = question.target is not None and not question.strict
+    recorded = question.target is not None and question.target.by_method and not question.strict
     if not recorded and machines.rates and max(machines.rates) < least:
         rate = max(machines.rates)
         raise ScenarioError(f"--epsilon: {rate:g} is below --min-sampling-rate {least:g}; allow it with {rate:g}")

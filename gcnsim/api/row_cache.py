@@ -44,6 +44,14 @@ class RowCache:
         self._stamps |= found
         return list(map(self._evaluator.row, settings(**options)))
 
+    def read(self, **options: Any) -> str:
+        """What was read of the graph of a question that `rows` has answered: its size, parts, model, assumed widths."""
+        scenario = settings(**options)[0]
+        studies = self._evaluator.studies(scenario)
+        model = studies.model(scenario)
+        widths = f"; assumed, for the file has none: {', '.join(model.assumed)}" if model.assumed else ""
+        return f"{studies.accesses.describe(scenario)['text'].partition(': ')[2]}; {model}{widths}"
+
     def _written(self, scenario: Scenario) -> AbstractContextManager[object]:
         """The schedules of the scenario at any bandwidth: each setting has its own, for a row takes many of them."""
         key = at_standard(scenario)

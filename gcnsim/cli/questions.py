@@ -15,9 +15,8 @@ import click
 
 from gcnsim.cli.completing import complete, names_of
 from gcnsim.cli.outputs import machine_files, overridden
-from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import PriceBook
-from gcnsim.scenario.option import LIST, PAIRS, WHOLE, Option, flag, split
+from gcnsim.scenario.option import LIST, PAIRS, Option, flag, read_pairs, split
 from gcnsim.scenario.question import PRICES, Question, options
 from gcnsim.scenario.what_if import WhatIf
 
@@ -55,17 +54,14 @@ def columns_option(help: str) -> Decorator:
     return click.option("--columns", type=Values("columns", partial(split, noun="a column")), help=help)
 
 
-class Pair(click.ParamType[tuple[str, int]]):
-    """NAME=N: a name and an integer."""
+class Pairs(click.ParamType[dict[str, int]]):
+    """[NAME=]N: a name and an integer, or several separated by commas."""
 
-    name = "pair"
+    name = "pairs"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
-        """The name and its number. Raises ScenarioError naming the option."""
-        name, _, count = str(value).partition("=")
-        if param is not None and not WHOLE.fullmatch(count.strip()):
-            raise ScenarioError(f"{param.opts[0]}: {value!r} is not {param.metavar}, N a whole number")
-        return name.strip(), int(count)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        """The numbers by name. Raises ScenarioError naming the option."""
+        return read_pairs(str(value), "" if param is None else param.opts[0])
 
 
 def question_options(kind: type[Question]) -> Decorator:
@@ -106,7 +102,7 @@ def _type(name: str, option: Option) -> Any:
     if option.many == LIST:
         return Values(flag(name).removeprefix("--"), option.values)
     if option.many == PAIRS:
-        return Pair()
+        return Pairs()
     if option.choice:
         return click.Choice([*(names_of(option) or tuple)()])
     if option.least is not None:
@@ -125,7 +121,9 @@ def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
         return price_book(values)
     if option.parts:
         return {part: values[part] for part in option.parts if values[part] is not None}
-    return dict(values[name]) if option.many == PAIRS else values[name]
+    if option.many == PAIRS:
+        return {key: number for pairs in values[name] for key, number in pairs.items()}
+    return values[name]
 
 
 def price_book(values: Mapping[str, Any]) -> PriceBook:

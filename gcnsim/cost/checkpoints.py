@@ -9,8 +9,13 @@ checkpoint is written and while training restarts; what was computed since the l
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
-from gcnsim.core.ids import Seconds
+import numpy as np
+
+from gcnsim.core.ids import FloatArray, Seconds
+
+Amount = TypeVar("Amount", float, FloatArray)
 
 
 def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:
@@ -22,14 +27,16 @@ def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:
 
 
 def expected_time(
-    work_s: Seconds, interval_s: Seconds | None, checkpoint_s: Seconds, restart_s: Seconds, mtbf_s: Seconds
-) -> Seconds:
+    work_s: Amount, interval_s: Seconds | None, checkpoint_s: Seconds, restart_s: Seconds, mtbf_s: Seconds
+) -> Amount:
     """Mean seconds until `work_s` of work are done (Daly, equation 20); infinite where it practically never is.
 
-    interval_s: None for no checkpoint, so that each failure loses all work.
+    work_s: one time or several; interval_s: None for no checkpoint, so that each failure loses all work.
     """
-    pieces, piece_s = (1.0, work_s) if interval_s is None else (work_s / interval_s, interval_s + checkpoint_s)
-    try:
-        return pieces * mtbf_s * math.exp(restart_s / mtbf_s) * math.expm1(piece_s / mtbf_s)
-    except OverflowError:
-        return math.inf
+    with np.errstate(over="ignore"):
+        restarts = mtbf_s * np.exp(restart_s / mtbf_s)
+        if interval_s is None:
+            found: Amount = restarts * np.expm1(work_s / mtbf_s)
+        else:
+            found = work_s / interval_s * (restarts * np.expm1((interval_s + checkpoint_s) / mtbf_s))
+    return found

@@ -108,15 +108,16 @@ class Worker:
     def end(self) -> None:
         """End the process."""
         self.kill()
-        if self._origin is None or self._ours is None or self._line is None:
+        origin, ours, line = self._origin, self._ours, self._line
+        self._origin = self._ours = self._line = self._number = None  # another thread may end it as well
+        if origin is None or ours is None or line is None:
             return
         with suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)  # wakes up waiting readers
+            ours.shutdown(socket.SHUT_RDWR)  # wakes up waiting readers
         with suppress(OSError, ValueError):
-            self._line.close()
-        self._ours.close()
-        self._origin.leave(self)
-        self._origin = self._ours = self._line = self._number = None
+            line.close()
+        ours.close()
+        origin.leave(self)
 
 
 MOST_KEPT: Final = 20_000
@@ -222,6 +223,12 @@ class Answers:
                 raise ScenarioError(answer["error"])
             rows += [Row(**values) for values in answer["rows"]]
         return rows
+
+    def read(self, request: Mapping[str, Any]) -> str:
+        """What was read of the own graph of options whose row is answered; empty without one."""
+        with self._lock:
+            kept = self._kept.get(_key(request))
+        return str(kept.result().get("read", "")) if kept is not None and kept.done() else ""
 
     def _submit(self, line: str, turn: RequestTicket) -> Future[dict[str, Any]]:
         turn.lines.append(line)

@@ -207,9 +207,17 @@ def _frame() -> html.Div:
 
 
 def _pages(app: Dash, behind: AppState) -> None:
-    """The page of an address, once the theme (light or dark) is known."""
+    """The page of an address, once the theme (light or dark) is known, and what pages do in the browser."""
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks")
+    )
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "pin"),
+        Output("pin", "value"),
+        Output("pin-button", "children"),
+        Input("pin-button", "n_clicks"),
+        State("query", "data"),
+        State("pin", "value"),
     )
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "remember"),
@@ -240,7 +248,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
     """The callbacks of the controls of the What-if page."""
     fields = what_if.FIELDS
     outputs = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
-    outputs += [Output("machine", "children")]
+    outputs += [Output("machine", "children"), Output("against", "children")]
     outputs += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
     outputs += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
     outputs += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
@@ -253,8 +261,8 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
     def refused(line: str, values: Mapping[str, Any]) -> list[Any]:
         """An alert in place of an answer, with what is wrong at its field; the old answer stays dimmed."""
         marks = what_if.marks(line, values, behind.files)
-        kept = [no_update] * (len(outputs) - 8 - len(marks))
-        return [*[no_update] * 6, parts.alert(line), *kept, "old", *marks]
+        kept = [no_update] * (len(outputs) - 9 - len(marks))
+        return [*[no_update] * 7, parts.alert(line), *kept, "old", *marks]
 
     given = [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT]
 
@@ -266,6 +274,8 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             question, measured = what_if.of_measured(what_if.question_of(values, stops, PageQuestion()), behind.files)
             context = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
             rows = what_if.rows_of(*context)
+            first = question.pinned
+            pinned = [] if first is None else what_if.rows_of(first, *context[1:])
             along = [] if question.figure == "breakdown" else what_if.curve_rows(*context)
         except SupersededError:
             raise PreventUpdate from None
@@ -273,14 +283,17 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             return refused(behind.files.shown(str(error)), values)
         except Exception as error:
             return refused(parts.internal(error), values)
+        read = what_if.read_of(question, behind.answers, behind.files)
+        named = replace(question, graph=behind.files.name(question.graph))
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
-            parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
+            what_if.tables(rows, pinned),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, question),
-            replace(question, graph=behind.files.name(question.graph)).command(),
+            what_if.machine(rows, measured, named, read),
+            what_if.against(question, rows, pinned),
+            named.command(),
             question.address(),
             None,
             what_if.CAPTIONS[question.figure != "breakdown"],

@@ -21,6 +21,7 @@ from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.page.templates import Sheet
 from gcnsim.results import PointReport
 from gcnsim.scenario import Scenario, to_mapping
+from gcnsim.scenario.train_command import USUAL_ITERATIONS, train_command
 
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
@@ -56,12 +57,24 @@ def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: 
     return {"title": title, "caption": caption, "legend": list(legend), **themes}
 
 
-def write_scenario(folder: Path, scenario: Scenario) -> None:
-    """Write a setting as the scenario file that `gcnsim simulate` and Compare take, where it names no path of here."""
+TRAIN: Final = """#!/bin/sh
+# Trains this setting for real. Run it on each server, in the same network and with the same graph at the same path:
+#   HOST=one-of-the-servers ID=the-same-on-each sh train.sh
+# On several servers it opens ports: for trusted networks only.
+"""
+
+
+def write_setting(folder: Path, scenario: Scenario, iterations: int | None = None) -> None:
+    """Write a setting as the scenario file that `gcnsim simulate` and Compare take, where it names no path of here, and
+    as the command that trains it, where it can be trained, for as many iterations as are needed if that is known."""
     text = json.dumps(to_mapping(scenario), indent=1)
-    if f'"{os.sep}' not in text:
-        with atomic_write(folder / "scenario.yaml", text=True) as file:
-            file.write(text + "\n")
+    command = train_command(scenario, iterations or USUAL_ITERATIONS)
+    files = {"scenario.yaml": None if f'"{os.sep}' in text else text}
+    files["train.sh"] = None if command is None or f" {os.sep}" in command else TRAIN + command
+    for name, content in files.items():
+        if content is not None:
+            with atomic_write(folder / name, text=True) as file:
+                file.write(content + "\n")
 
 
 def sweep(options: Options, folder: Path, say: Say) -> JobResult:
@@ -112,7 +125,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
         heading = f"{setting_text(row)}: {time}; limited by {row.limited_by}."
         machine = machine_text(row, result.scenario.cluster.servers, options["setting"].get("host", ""))
         context = Context(label_of(result.scenario), f"{machine} at {bandwidth_text(row)}")
-        write_scenario(folder, result.scenario)
+        write_setting(folder, result.scenario)
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)
     write_timelines_csv(folder / "timeline.csv", shown)
@@ -132,15 +145,18 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     """A recommendation: time against cost, and the sensitivity of the time. Raises GcnsimError."""
     from gcnsim import api
+    from gcnsim.planning.capacity_goal import time_text
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
     from gcnsim.report.page.sections import options_sheet
-    from gcnsim.report.recommended import shown_points, time_text
+    from gcnsim.report.recommended import shown_points
 
-    found = api.recommend(**options, progress=say)
+    prices = api.PriceBook.of(**options["prices"]) if "prices" in options else None
+    found = api.recommend(**{**options, "prices": prices}, progress=say)
     say("drawing")
     api.write_json(folder / "answer.json", found.payload)
-    write_scenario(folder, found.chosen.scenario)
+    training = found.told.training
+    write_setting(folder, found.chosen.scenario, None if training is None else training.iterations)
     found.to_csv(folder / "options.csv")
     found.to_html(folder / "answer.html")
     front, tornado = front_data(found.told), tornado_of_advice(found.told)

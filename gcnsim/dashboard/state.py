@@ -49,6 +49,9 @@ MOST_METHODS: Final = 6
 MOST_TEXT: Final = 300
 """Characters of a name or path."""
 
+MOST_PIN: Final = 2_000
+"""Characters of the address of a pinned question."""
+
 MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate")
 """Further fields of a what-if, each a text that its own rule reads."""
 
@@ -77,7 +80,9 @@ _WHOLE: Final = ("gpus", "tau")
 class PageQuestion:
     """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
     upload. measured: a file of compute times, whose data and device stand. calibration: a file. methods: empty for
-    those compared by default. figure: of `FIGURES`. The fields of `MORE` are texts, empty for what is usual."""
+    those compared by default. figure: of `FIGURES`. The fields of `MORE` are texts, empty for what is usual. pin: the
+    query of the address of a question to compare with, `?` for the initial one.
+    """
 
     dataset: str = DEFAULT_DATASET
     graph: str = ""
@@ -99,6 +104,12 @@ class PageQuestion:
     layers: str = ""
     hidden: str = ""
     rate: str = ""
+    pin: str = ""
+
+    @property
+    def pinned(self) -> PageQuestion | None:
+        """The question that this one is compared with, A; None without one."""
+        return read_address(self.pin) if self.pin else None
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -189,8 +200,11 @@ def stops(name: str, value: float) -> list[float]:
 
 
 def _value(name: str, text: str) -> Any:
-    if len(text) > MOST_TEXT or not text.isprintable():
-        raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {MOST_TEXT} printable characters")
+    most = MOST_PIN if name == "pin" else MOST_TEXT
+    if len(text) > most or not text.isprintable():
+        raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most} printable characters")
+    if name == "pin" and read_address(text).pin:
+        raise ScenarioError("pin: a pinned question has itself one; allowed: one without")
     if name == "beside" and not text:
         return None
     if name in _RANGES:

@@ -64,7 +64,8 @@ def _answer(warm: Any, number: int) -> None:
 
 
 def _rows(warm: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"rows": [asdict(row) for row in warm.rows(**options)]}
+    rows = [asdict(row) for row in warm.rows(**options)]
+    return {"rows": rows, "read": warm.read(**options) if "graph" in options else ""}
 
 
 def _guarded(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _put(folder: Path, name: str, document: Any) -> None:
 
 def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     from gcnsim import api
-    from gcnsim.dashboard.job_results import write_scenario
+    from gcnsim.dashboard.job_results import write_setting
     from gcnsim.report.answer import sentences
 
     answer = api.what_if(**options, progress=say)
@@ -108,7 +109,7 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     say("drawing the page")
     answer.to_html(folder / "answer.html", progress=say)
     answer.to_timeline(folder / "timeline.json")
-    write_scenario(folder, answer.recommended.scenario)
+    write_setting(folder, answer.recommended.scenario)
     what_if = answer.told
     steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(what_if)]
     sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(what_if)]

@@ -25,7 +25,17 @@ from gcnsim.hardware.naming import (
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
 from gcnsim.hardware.platforms import Platform, platform, platforms
-from gcnsim.hardware.pricing import PRICINGS, ExchangeRate, PriceBook, Rent, amount_in
+from gcnsim.hardware.pricing import (
+    ON_DEMAND,
+    PRICINGS,
+    SPOT,
+    USD,
+    ExchangeRate,
+    PriceBook,
+    Rent,
+    amount_in,
+    exchange_rates,
+)
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
     CORE,
@@ -47,11 +57,14 @@ __all__ = [
     "DESCRIBED_HOST",
     "GENERIC_LINK",
     "NETWORK",
+    "ON_DEMAND",
     "PLAIN",
     "PLAIN_KERNELS",
     "PRICINGS",
     "QUANTITIES",
     "SOURCES",
+    "SPOT",
+    "USD",
     "ZERO_ALLOWED",
     "CoreKernels",
     "Curve",
@@ -69,6 +82,7 @@ __all__ = [
     "amount_in",
     "device",
     "devices",
+    "exchange_rates",
     "figure_names",
     "figures_of",
     "file_stamp",

@@ -52,6 +52,7 @@ class BnsGcn(BoundaryRows):
     # For each sampled graph, the runtime sorts all entries into one matrix while it trains; the model does not count
     # that.
     supports_pooling: ClassVar[bool] = False
+    simulated_only: ClassVar[tuple[str, ...]] = ("sample",)
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 
     rate: float = knob(RATE)

@@ -36,6 +36,7 @@ class PscGcn(BoundaryRows):
     about: ClassVar[str] = "sampled boundary rows, tau iterations old, inputs cached on the GPU"
     overlaps: ClassVar[bool] = True
     draws_on_host: ClassVar[bool] = True
+    simulated_only: ClassVar[tuple[str, ...]] = ("norms",)
 
     tau: int = knob(TAU)
     epsilon: float = knob(EPSILON)

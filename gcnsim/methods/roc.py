@@ -35,6 +35,7 @@ class Roc(Method):
     name: ClassVar[str] = "roc"
     about: ClassVar[str] = "graph and rows in host memory, swapped to the GPU layer by layer"
     random_partition: ClassVar[bool] = True
+    trained: ClassVar[bool] = False
 
     def schedule(self, facts: Facts) -> Schedule:
         """Copy in, compute, copy out."""

@@ -51,6 +51,7 @@ class Sancus(BlockBroadcast):
         {"stale_test": "gap", "threshold": 0.02},
     )
     skips: ClassVar[bool] = True
+    simulated_only: ClassVar[tuple[str, ...]] = ("drift", "warmup")
 
     stale_test: str = knob(STALE_TEST)
     threshold: float = knob(THRESHOLD)

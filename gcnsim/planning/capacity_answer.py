@@ -18,7 +18,7 @@ from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import Decision, Place, confirm, decide, front
 from gcnsim.planning.capacity_effects import decides_text, knob_effects, unmet_goal
-from gcnsim.planning.capacity_goal import Goal, Iterations
+from gcnsim.planning.capacity_goal import Goal
 from gcnsim.planning.capacity_report import (
     compared_text,
     confirmation_text,
@@ -36,8 +36,8 @@ from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report
 from gcnsim.planning.settings import shortlist
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.planning.time_to_accuracy import Subject, Target
-from gcnsim.results import Advice, OtherRule, SearchReport
+from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
+from gcnsim.results import Advice, OtherRule, SearchReport, TargetRow
 from gcnsim.scenario import Scenario, setting_text, to_mapping
 from gcnsim.simulation import Result
 
@@ -87,10 +87,16 @@ def recommend(
         for line in graph_notes(studies.accesses.graph):
             notice(line)
     goal, book, rule = question.goal, question.prices, question.rule
-    training = _training(studies, base, question.target)
+    target = question.target
+    training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    if target is not None and target.failures is not None:
+        failing, every = target.failures, clusters
+        clusters = [cluster for cluster in every if failing.ends(cluster.servers)]
+        if every and not clusters:
+            raise ScenarioError("--checkpoint: with these failures, a training practically never ends on any machine")
     progress(f"settings on {len(clusters):,} machines")
-    on_record = training is not None and not question.strict
+    on_record = target is not None and target.by_method and not question.strict
     some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
     if not some.settings:
         raise ScenarioError(
@@ -105,7 +111,8 @@ def recommend(
         progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
 
     sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
-    searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
+    failures = None if target is None else target.failures
+    searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit, failures)
     _refuse_nothing(searched)
     progress("the chance of meeting the target")
     decision = decide(studies, searched.options, goal, some.shown)
@@ -156,15 +163,22 @@ def _advice(
         label=label,
         missed=None if met else unmet_goal(studies, chosen, goal, book, question.rule, others, assumptions),
         prices=prices_report(book),
+        training=_to_done(studies, base, chosen, question),
     )
 
 
-def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Iterations | None:
-    """Return iterations until the target accuracy by setting, or None without a target."""
+def _needed(target: Target, subject: Subject, scenario: Scenario) -> int | None:
+    """Return the iterations of a setting's training, None if unknown."""
+    return target.reached(scenario, subject)[0]
+
+
+def _to_done(studies: StudyCache, base: Scenario, chosen: Option, question: Question) -> TargetRow | None:
+    """Return time and cost of the choice's training, also with failures and at the other price; None if not asked."""
+    target = question.target
     if target is None:
         return None
     subject = Subject.of(studies.accesses, base, target)
-    return lambda scenario: target.reached(scenario, subject)[0]
+    return to_target(target, studies.estimate(chosen.scenario), subject, question.prices)
 
 
 def _refuse_nothing(searched: Search) -> None:
@@ -174,7 +188,7 @@ def _refuse_nothing(searched: Search) -> None:
     if searched.unpriced and not searched.too_large:
         raise ScenarioError(
             "--minimise: of no setting both price and iterations are known; give --price, or --runs or "
-            "--target-iterations of these methods"
+            "--iterations-needed of these methods"
         )
     if searched.too_large:
         raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")

@@ -141,7 +141,7 @@ def front(options: Sequence[Option]) -> list[Place]:
 
 def dominance(one: Option, other: Option) -> float:
     """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
-    work = one.work.compared / other.work.compared
+    work = one.lengths / other.lengths
     return float(
         dominated(one.candidate.over(other.candidate) * work, cost_ratio(one.setting.rate, other.setting.rate)).mean()
     )

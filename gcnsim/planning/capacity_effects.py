@@ -81,8 +81,7 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
     if assumptions:
         one = max(assumptions, key=span_of)
         low, high = sorted((one.iteration_s_low, one.iteration_s_high))
-        work = chosen.work.compared
-        ends = f"{one.name}: {time_text(low * work)} to {time_text(high * work)}"
+        ends = f"{one.name}: {time_text(chosen.work.seconds(low))} to {time_text(chosen.work.seconds(high))}"
         how = how_to_measure(chosen.scenario, one.name)
         spans.append((span_of(one), f"an assumption without a measurement ({ends}): {how}"))
     if knobs and time_text(knobs[0].seconds_low) != time_text(knobs[0].seconds_high):
@@ -123,7 +122,8 @@ def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, 
     result = studies.result(step.scenario, even=step.even)
     rent = rent_of(step.scenario.cluster, book)
     per_hour = None if rent is None else rent.per_hour
-    work = replace(closest.work, per_hour=per_hour, per_epoch=result.per_epoch)
+    servers = step.scenario.cluster.servers
+    work = replace(closest.work, per_hour=per_hour, per_epoch=result.per_epoch, servers=servers)
     seconds = result.metrics.iteration_s
     excess = float(goal.excess(seconds, work))
     fits = result.fits is not False
@@ -184,8 +184,7 @@ def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffec
         return []
     one = max(across, key=span_of)
     low, high = sorted((one.iteration_s_low, one.iteration_s_high))
-    work = closest.work.compared
-    ends = f"{time_text(low * work)} to {time_text(high * work)}"
+    ends = f"{time_text(closest.work.seconds(low))} to {time_text(closest.work.seconds(high))}"
     how = how_to_measure(closest.scenario, one.name)
     return [f"measuring {one.name}, which alone decides whether the target is met ({ends}): {how}"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, inf
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gcnsim.core.fields import shown
 from gcnsim.core.ids import FloatArray, Iteration, Seconds
 from gcnsim.core.units import format_seconds
 from gcnsim.hardware import ExchangeRate, amount_in
+from gcnsim.planning.failures import Amount, Failures
 from gcnsim.scenario import Scenario
 
 COST, GPUS, TIME = "cost", "gpus", "time"
@@ -22,8 +23,6 @@ MINIMISED: Final = (COST, GPUS, TIME)
 
 CONFIDENCE: Final = 0.9
 """The default chance of meeting a target."""
-
-Amount = TypeVar("Amount", float, FloatArray)
 
 Iterations = Callable[[Scenario], int | None]
 """Iterations of a training, or None if unknown."""
@@ -33,18 +32,26 @@ Iterations = Callable[[Scenario], int | None]
 class Work:
     """The work of a setting in iterations, and its price per hour.
 
-    per_epoch: iterations in which every training node is trained once. training: iterations until the target accuracy,
-    None if there is none or it is unknown. per_hour: price in the currency of costs, None if unknown.
+    per_epoch: iterations in which every training node is trained once. training: iterations until the training is done,
+    None if that is not asked or unknown. per_hour: price in the currency of costs, None if unknown. failures: what ends
+    the training early, on so many servers.
     """
 
     per_epoch: Iteration = 1
     training: Iteration | None = None
     per_hour: float | None = None
+    failures: Failures | None = None
+    servers: int = 1
 
     @property
     def compared(self) -> Iteration:
         """Iterations by which settings are compared: a whole training if its length is known, otherwise an epoch."""
         return self.per_epoch if self.training is None else self.training
+
+    def seconds(self, iteration_s: Amount) -> Amount:
+        """Return the compared time, of one iteration time or each of several; of a training with its failures."""
+        work_s = iteration_s * self.compared
+        return work_s if self.failures is None or self.training is None else self.failures.seconds(work_s, self.servers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +82,15 @@ class Goal:
 
         Infinite if a limited amount is unknown.
         """
-        training, per_hour = (inf if known is None else known for known in (work.training, work.per_hour))
+        per_hour = inf if work.per_hour is None else work.per_hour
+        training_s = iteration_s * inf if work.training is None else work.seconds(iteration_s)
+        known = work.training is not None and work.per_hour is not None
         amounts = (
             (iteration_s, self.iteration_s),
             (iteration_s * work.per_epoch, self.epoch_s),
-            (iteration_s * training, self.training_s),
+            (training_s, self.training_s),
             (iteration_s * 0.0 + per_hour, self.per_hour),
-            (iteration_s * (inf if inf in (training, per_hour) else training * per_hour / 3600.0), self.most_cost),
+            (training_s * per_hour / 3600.0 if known else iteration_s * inf, self.most_cost),
         )
         worst = iteration_s * 0.0
         for amount, limit in amounts:

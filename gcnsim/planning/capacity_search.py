@@ -27,6 +27,7 @@ from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.planning.candidate import Candidate, canonical, central
 from gcnsim.planning.capacity_goal import COST, GPUS, Goal, Iterations, Work
+from gcnsim.planning.failures import Failures
 from gcnsim.planning.recommend import NEAR
 from gcnsim.planning.rows import rent_of
 from gcnsim.planning.study_cache import StudyCache
@@ -63,7 +64,7 @@ class Setting:
     @property
     def least(self) -> tuple[float, float]:
         """Return the lower bounds of the compared time and cost, the latter in units of `rate`."""
-        seconds = self.least_s * self.work.compared
+        seconds = self.work.seconds(self.least_s)
         return seconds, seconds * self.rate
 
 
@@ -92,7 +93,12 @@ class Option:
     @property
     def seconds(self) -> Seconds:
         """The time that is compared."""
-        return self.candidate.iteration_s * self.work.compared
+        return self.work.seconds(self.candidate.iteration_s)
+
+    @property
+    def lengths(self) -> float:
+        """The compared time in iterations; failures make them more."""
+        return self.seconds / self.candidate.iteration_s
 
     @property
     def price(self) -> float:
@@ -107,7 +113,7 @@ class Option:
     @property
     def seconds_by_draw(self) -> FloatArray:
         """Return the compared time under every joint draw of the assumptions, float64[draws]."""
-        return self.candidate.times * self.work.compared
+        return self.work.seconds(self.candidate.times)
 
     @property
     def fits(self) -> bool:
@@ -158,11 +164,12 @@ def search(
     on_batch: Callable[[int, int], object] = lambda done, left: None,
     pick: Pick | None = None,
     limit: float = inf,
+    failures: Failures | None = None,
 ) -> Search:
     """Simulate those of `every` that may be the best, and count the reasons for which others are not simulated.
 
-    training: iterations of a training, if its time or cost matters. on_batch: a callback with the numbers of simulated
-    and remaining settings. pick: samples the settings if more than `limit` differ.
+    training: iterations of a training, if its time or cost matters; failures: what ends it early. on_batch: a callback
+    with the numbers of simulated and remaining settings. pick: samples the settings if more than `limit` differ.
     """
     distinct = {canonical(setting): setting for setting in reversed(every)}
     unique = [setting for setting in every if distinct[canonical(setting)] == setting]
@@ -171,7 +178,7 @@ def search(
     by_gpu = not needs_price(goal) and any(one is None for one in rents.values())
 
     def bounded(some: Sequence[Scenario]) -> list[Setting]:
-        return _with_bounds(studies, some, rents, training, by_gpu=by_gpu)
+        return _with_bounds(studies, some, rents, training, failures, by_gpu=by_gpu)
 
     some = pick if len(unique) > limit else None
     known = bounded(unique) if some is None else some(unique, bounded)
@@ -219,6 +226,7 @@ def _with_bounds(
     wanted: Sequence[Scenario],
     rents: Mapping[ClusterSpec, Rent | None],
     training: Iterations | None,
+    failures: Failures | None,
     *,
     by_gpu: bool,
 ) -> list[Setting]:
@@ -231,7 +239,8 @@ def _with_bounds(
         if least is not None:
             rent = rents[scenario.cluster]
             per_hour = None if rent is None else rent.per_hour
-            work = Work(least[1], None if training is None else training(scenario), per_hour)
+            needed = None if training is None else training(scenario)
+            work = Work(least[1], needed, per_hour, failures, scenario.cluster.servers)
             rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
             settings.append(Setting(scenario, work, least[0], rate))
     return settings
@@ -282,7 +291,7 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal:
     if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
         return False
     left_open = studies.factors(setting.scenario)
-    least = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
+    least = setting.work.seconds(left_open.scaled(setting.least_s, left_open.joint))
     return (
         float(dominated(option.seconds_by_draw / least, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
     )

@@ -6,9 +6,10 @@ It also says which settings differ significantly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import log
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -75,9 +76,14 @@ def label_of(scenario: Scenario) -> str:
     return LABELS[1] if machine.platform is not None else LABELS[0]
 
 
-def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
+def certainty(
+    studies: StudyCache, chosen: Candidate, decides: Mapping[str, tuple[float, Scenario]] = MappingProxyType({})
+) -> Certainty:
     """Return the certainty section: the label, and the effect of every assumption on the time of `chosen`, largest
     first.
+
+    decides: by assumption, how often it decides that `chosen` is recommended, and a setting that assumes it
+    (`gcnsim.planning.decisive`).
     """
     label = label_of(chosen.scenario)
     several = len({scenario.cluster for scenario in studies.with_draws}) > 1
@@ -91,7 +97,15 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     limit = studies.max_wait
     which = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
     method = METHOD + (which.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
-    effects = tuple(sensitivity(studies, chosen))
+    own = [replace(effect, decides=decides.get(effect.name, [None])[0]) for effect in sensitivity(studies, chosen)]
+    of_rivals = [
+        AssumptionEffect(
+            name, *_about(studies, setting, name), chosen.iteration_s, chosen.iteration_s, 0.0, decides=share
+        )
+        for name, (share, setting) in decides.items()
+        if share and name not in {effect.name for effect in own}
+    ]
+    effects = (*own, *of_rivals)
     first = measure_first(chosen.scenario, effects)
     return Certainty(label == LABELS[2], label, DRAWS, simulated, method, effects, first or None)
 
@@ -105,15 +119,19 @@ def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect
         for path in other_paths(simplest)
         if path.name in alone
     }
-    known = assumptions_by_name(scenario)
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
     whole = sum(spread.values()) or 1.0
     rows = []
     for name in sorted(alone, key=lambda name: (-spread[name], name)):
         low, high = (float(end) for end in alone[name])
-        about = figure_words(known[name]) if name in known else _of_workload(studies, scenario, name)
-        rows.append(AssumptionEffect(name, *about, low, high, spread[name] / whole))
+        rows.append(AssumptionEffect(name, *_about(studies, scenario, name), low, high, spread[name] / whole))
     return rows
+
+
+def _about(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
+    """Return value, low end, high end and basis of an assumption of a setting."""
+    known = assumptions_by_name(scenario)
+    return figure_words(known[name]) if name in known else _of_workload(studies, scenario, name)
 
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:

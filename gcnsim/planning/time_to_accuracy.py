@@ -1,27 +1,26 @@
-"""Time to accuracy: iterations of recorded runs times predicted seconds per iteration.
+"""Time until a training is done: its iterations times predicted seconds per iteration.
 
-The number of iterations a method needs is not simulated. It comes from training runs of the same graph, model, method
-and knobs, on any machine: staleness and sampling decide it, hardware does not. Without a matching run, the answer says
-so and names the differences from the nearest run.
+The number of iterations a method needs is not simulated. It is given, or comes from training runs of the same graph,
+model, method and knobs, on any machine: staleness and sampling decide it, hardware does not. Without a matching run,
+the answer says so and names the differences from the nearest run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.errors import plural
 from gcnsim.core.ids import Iteration, Seconds
 from gcnsim.core.units import FRACTION
-from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.failures import Failures
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import FailuresReport, TargetReport, TargetRow
+from gcnsim.results import TargetReport, TargetRow
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.source import Source
@@ -41,6 +40,9 @@ RECIPE: Final = (
     "sage_aggregator", "random_features", "random_classes", "dtype",
 )  # fmt: skip
 """Settings that affect accuracy and that a question may omit; runs are combined only if they agree on them."""
+
+ALL: Final = "all"
+"""In place of a method: every method that has no number of its own."""
 
 BEFORE: Final = {"sage_aggregator": "mean"}
 """The values of options in runs recorded before the options existed."""
@@ -62,89 +64,51 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
-    """What ends a training early. per_hour: failures and interruptions of one server; checkpoint_s: to write a
-    checkpoint; restart_s: from a failure until training goes on."""
-
-    per_hour: float
-    checkpoint_s: Seconds
-    restart_s: Seconds
-
-    @classmethod
-    def of(
-        cls,
-        option: str,
-        mtbf: Seconds | None,
-        interruptions: float | None,
-        checkpoint: Seconds | None,
-        restart: Seconds | None,
-    ) -> Failures:
-        """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
-        ScenarioError where something is left open: no rate is assumed."""
-        per_hour = (0.0 if mtbf is None else 3600.0 / mtbf) + (interruptions or 0.0)
-        if not per_hour or checkpoint is None or restart is None:
-            raise ScenarioError(f"{option}: failures need --checkpoint, --restart, and --mtbf or --interruptions")
-        return cls(per_hour, checkpoint, restart)
-
-    def report(self, row: TargetRow, servers: int) -> FailuresReport:
-        """A row's training with checkpoints as often as is best, or without any; `row` has seconds."""
-        mtbf_s = 3600.0 / (self.per_hour * servers)
-        work = row.seconds
-        assert work is not None
-
-        def mean(seconds: Seconds, interval: Seconds | None) -> Seconds:
-            return expected_time(seconds, interval, self.checkpoint_s, self.restart_s, mtbf_s)
-
-        often = best_interval(self.checkpoint_s, mtbf_s)
-        interval = often if often < work and mean(work, often) <= mean(work, None) else None
-
-        def in_all(seconds: Seconds | None) -> Seconds | None:
-            found = inf if seconds is None else mean(seconds, interval)
-            return found if isfinite(found) else None
-
-        total = in_all(work)
-        return FailuresReport(
-            checkpoint_every_s=interval,
-            seconds=total,
-            seconds_low=in_all(row.seconds_low),
-            seconds_high=in_all(row.seconds_high),
-            failures=None if total is None else total / mtbf_s,
-            cost=None if total is None or row.cost is None else row.cost * total / work,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
-    """An accuracy (share of one, on validation nodes) to be reached, and the runs that may tell when it is.
+    """When a training is done: after the iterations that recorded runs took to an accuracy, or after so many.
 
-    given: iterations by method, from a publication or a guess of the asker's, for rows of which no run tells.
-    failures: what ends a training early, None where that is not asked.
+    accuracy: share of one, on validation nodes; None if only iterations are given. given: iterations by method or for
+    `ALL`, from a publication or a guess of the asker's, for rows of which no run tells. failures: what ends a training
+    early, None where that is not asked.
     """
 
-    accuracy: float
-    curves: tuple[LearningCurve, ...]
+    accuracy: float | None
+    curves: tuple[LearningCurve, ...] = ()
     given: Mapping[str, Iteration] = field(default_factory=dict)
     failures: Failures | None = None
 
     @classmethod
-    def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
+    def of(
+        cls,
+        accuracy: float | None,
+        folders: Sequence[str | Path],
+        given: Mapping[str, Iteration],
+        failures: Failures | None = None,
+    ) -> Target:
         """Return the target with the runs in `folders`. Raises FileError for a folder without a readable run."""
         from gcnsim.records.recorded_run import read_learning_curve
 
-        return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given or {})
+        return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given, failures)
+
+    @property
+    def by_method(self) -> bool:
+        """Whether each method has iterations of its own, so that what it loses by approximation is known."""
+        return ALL not in self.given
 
     def reached(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
         """Return the iterations until the accuracy and their source: a recorded run, or the given value, labelled so.
 
         Returns None and the reason if neither is available.
         """
-        count, source = self.recorded(scenario, subject)
-        given = self.given.get(scenario.method.name)
+        given = self.given.get(scenario.method.name, self.given.get(ALL))
+        if self.accuracy is None:
+            return given, "not given for this method" if given is None else "your figure"
+        count, source = self.recorded(scenario, subject, self.accuracy)
         if count is None and given is not None:
             return given, f"your figure; {source}"
         return count, source
 
-    def recorded(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
+    def recorded(self, scenario: Scenario, subject: Subject, accuracy: float) -> tuple[Iteration | None, str]:
         """Return the median iterations until the accuracy in runs with the same method, knobs, graph and model, and
         their source.
 
@@ -161,7 +125,7 @@ class Target:
         mixed = [name for name in RECIPE if len({recipe[name] for recipe in recipes}) > 1]
         if mixed:
             return None, f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
-        return _first(fitting, self.accuracy)
+        return _first(fitting, accuracy)
 
 
 def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration | None, str]:
@@ -278,4 +242,6 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
     )
     if target.failures is None or seconds is None:
         return row
-    return replace(row, failures=target.failures.report(row, scenario.cluster.servers))
+    failures, other = target.failures, target.failures.other_pricing(seconds, scenario.cluster, book or PriceBook())
+    report = failures.report(row, scenario.cluster.servers) if failures.per_hour else None
+    return replace(row, failures=report, other_pricing=other)

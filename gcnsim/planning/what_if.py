@@ -14,6 +14,7 @@ from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import certainty
+from gcnsim.planning.decisive import decisive
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose
@@ -99,7 +100,7 @@ def what_if(
         next_steps=tuple(steps),
         no_effect=tuple(idle),
         straggler=_straggler(studies, chosen, steps),
-        certainty=certainty(studies, recommended),
+        certainty=certainty(studies, recommended, decisive(studies, if_result.best)),
         utilization=utilization_of(studies.result(chosen)),
         left_out=tuple(row.as_row() for row in (*skipped, *too_heavy)) or None,
         fault_free=_fault_free(studies, chosen),

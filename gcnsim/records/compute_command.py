@@ -38,10 +38,11 @@ def measure_command(found: MeasuredCompute | None, graph: str | None, **question
         graph, content["parts"] = graph or found.graph.get("file"), found.parts
     content |= {name: value for name, value in question.items() if value is not None}
     options = {"graph": graph or "GRAPH", "parts": content.pop("parts")}
-    return shlex.join(["python", "-m", "runtime.measure", *_written(options | content | dict(knobs)), "--out", "FILE"])
+    return shlex.join(["python", "-m", "runtime.measure", *written(options | content | dict(knobs)), "--out", "FILE"])
 
 
-def _written(options: Mapping[str, Any]) -> Iterable[str]:
+def written(options: Mapping[str, Any]) -> Iterable[str]:
+    """Options of `runtime` as words of a command line."""
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if name in SWITCHES:

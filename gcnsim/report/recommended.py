@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import textwrap
 from collections.abc import Sequence
 
 from gcnsim.core.errors import plural
 from gcnsim.core.terminal import aligned
-from gcnsim.core.units import format_seconds, range_text
-from gcnsim.report.answer.rows import plain
+from gcnsim.core.units import range_text
+from gcnsim.planning.capacity_goal import percent, time_text
+from gcnsim.report.answer.rows import plain, until_done
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
@@ -66,11 +66,6 @@ def render_advice_notebook(advice: Advice) -> str:
     )
 
 
-def time_text(value: float) -> str:
-    """Seconds as text; long times in hours."""
-    return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
-
-
 def reasons(advice: Advice) -> list[tuple[str, str]]:
     """The reasons for the choice and its confidence, as (label, text) pairs."""
     second, missed = advice.runner_up, advice.missed
@@ -88,6 +83,8 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         # Prices per GPU do not depend on the network.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
+    if advice.training is not None:
+        lines.append(("until done", until_done(advice.training)))
     lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
     if advice.provenance.like_questions is not None:
         lines.append(("similar questions", advice.provenance.like_questions.text))
@@ -129,15 +126,6 @@ def _uncertain(advice: Advice) -> bool:
     return any(limit is not None for limit in limits)
 
 
-def percent(share: float) -> str:
-    """A chance as a percentage, rounded down so that it is never overstated.
-
-    >>> percent(0.8984), percent(0.9)
-    ('89 %', '90 %')
-    """
-    return f"{math.floor(100.0 * share + 1e-9)} %"
-
-
 def _thousand(advice: Advice) -> tuple[float, str]:
     """The factor on costs for display, and its unit: one training, or a thousand iterations."""
     whole = advice.choice.iterations > advice.choice.row.iterations_per_epoch
@@ -176,7 +164,7 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
 
 def _tornado(advice: Advice) -> list[str]:
     """Knobs and assumptions, largest effect first, with the ends in order of time; tiny effects are left out."""
-    work = advice.choice.iterations
+    work = advice.choice.seconds / advice.choice.row.iteration_s
     effects = [
         (knob.seconds_low, knob.seconds_high, "knob", knob.knob, f"{knob.low} .. {knob.high}") for knob in advice.knobs
     ]

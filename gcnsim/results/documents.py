@@ -162,7 +162,7 @@ class WhatIf:
     partition_seeds: PartitionSeeds | None = field(default=None, metadata=OMIT_IF_NONE)
     """The recommended setting with other seeds of the partitioner; only if asked for."""
     target: TargetReport | None = field(default=None, metadata=OMIT_IF_NONE)
-    """Time until a validation accuracy is reached; only if asked for."""
+    """Time until the training is done; only if asked for."""
     prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
 

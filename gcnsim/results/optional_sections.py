@@ -133,9 +133,21 @@ class FailuresReport:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherPricing:
+    """The same training at the other of two prices, on demand or spot, with failures but without interruptions."""
+
+    pricing: Annotated[str, Within(enum=PRICINGS)]
+    seconds: Amount
+    """Until done."""
+    cost: Amount
+    """In the chosen currency."""
+    break_even_per_hour: Amount | None
+    """Interruptions of a spot server per hour below which spot costs less; null: it never does."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRow:
-    """Iterations, seconds and costs of one row until an accuracy is reached; null if unknown, and source says
-    why."""
+    """Iterations, seconds and costs of one row until its training is done; null if unknown, and source says why."""
 
     method: Text
     tau: Staleness
@@ -143,7 +155,7 @@ class TargetRow:
     rate: SentShare
     gpus: OneOrMore
     iterations: OneOrMore | None
-    """According to the recorded runs; null: unknown, source says why."""
+    """According to the recorded runs, or as given; null: unknown, source says why."""
     seconds: Amount | None
     seconds_low: Amount | None
     seconds_high: Amount | None
@@ -154,6 +166,7 @@ class TargetRow:
     """The same cost in the chosen currency."""
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
+    other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +183,10 @@ class PricesReport:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """Time until a validation accuracy is reached, of every row."""
+    """Time until the training is done, of every row."""
 
-    accuracy: Share
+    accuracy: Share | None
+    """The validation accuracy to reach; null: the iterations are given."""
     runs: tuple[Text, ...]
     """The recorded runs used."""
     rows: tuple[TargetRow, ...]

@@ -152,6 +152,9 @@ class AssumptionEffect(Assumption):
     """With this assumption alone at its high end."""
     share: Share
     """Share of the variance: its squared spread over the sum for all assumptions."""
+    decides: Share | None = field(default=None, metadata=OMIT_IF_NONE)
+    """Share of the random draws in which the setting is recommended only with, or only without, this assumption's
+    drawn value in place of the stated one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from gcnsim.core.shapes import OMIT_IF_NONE, Amount, As, Count, Currency, OneOrMore, Positive, Share, Text, Within
 from gcnsim.results.advice import RuleReport
-from gcnsim.results.optional_sections import PricesReport
+from gcnsim.results.optional_sections import PricesReport, TargetRow
 from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import AssumptionEffect, Provenance
 from gcnsim.results.row import Row
@@ -58,7 +58,7 @@ class PointReport:
     iterations: OneOrMore
     """Iterations that seconds and cost refer to: one, an epoch or a training."""
     seconds: Positive
-    """Seconds for these iterations."""
+    """Seconds for these iterations; of a training with its failures."""
     seconds_low: Positive | None
     """Low end of the 90 % interval over the random draws."""
     seconds_high: Positive | None
@@ -225,6 +225,8 @@ class Advice:
     missed: Missed | None = field(default=None, metadata=OMIT_IF_NONE)
     prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
+    training: TargetRow | None = field(default=None, metadata=OMIT_IF_NONE)
+    """The choice's training until it is done; only if its iterations are asked for."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:

@@ -28,7 +28,7 @@ class Option:
 
     help: its description, without a full stop. path: the scenario field that it sets, with that field's rule and
     default. own: the parser of a field outside the scenario; kind: its metavar. default: its default; None, and `{}` in
-    it, is the scenario's. many: values separated by commas, or a repeated option, or repeated NAME=VALUE. noun: the
+    it, is the scenario's. many: values separated by commas, or a repeated option, or a repeated [NAME=]N. noun: the
     noun of one value, for messages. flag: the option, if it differs from the field's name. names: further allowed
     words; choice: list them in the help. least: of a whole number. parts: its components, an option each. after: the
     preceding field in the help.
@@ -129,6 +129,15 @@ def split(text: str, path: str, noun: str, *, whole: bool = False) -> list[Any]:
         if not item or (whole and not WHOLE.fullmatch(item)):
             raise ScenarioError(f"{path}: {item!r} is not {noun}")
     return [int(item) for item in texts] if whole else texts
+
+
+def read_pairs(text: str, path: str) -> dict[str, int]:
+    """The whole numbers of `NAME=N`, or of `N` alone for the name `all`, separated by commas. Raises ScenarioError."""
+    pairs = [word.rpartition("=") for word in text.split(",")]
+    for _, _, number in pairs:
+        if not WHOLE.fullmatch(number.strip()):
+            raise ScenarioError(f"{path}: {text!r} is not [METHOD=]N, N a whole number")
+    return {name.strip() or "all": int(number) for name, _, number in pairs}
 
 
 def words(given: Mapping[str, Any]) -> list[str]:

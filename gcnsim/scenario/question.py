@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
+from gcnsim.core.fields import Number
 from gcnsim.core.units import fraction, seconds
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
 from gcnsim.scenario.load import SECTIONS
-from gcnsim.scenario.option import LIST, PAIRS, REPEATABLE, Option, Some, flag, listed, option, option_of
+from gcnsim.scenario.option import LIST, PAIRS, REPEATABLE, Option, Some, flag, listed, option, option_of, read_pairs
 
 
 def read_chance(raw: object, path: str) -> float:
@@ -139,12 +140,20 @@ class Question:
     runs: Sequence[str | Path] = option(
         "Recorded run that shows how many iterations --target-accuracy takes", value=(), kind="file", many=REPEATABLE
     )
-    target_iterations: Mapping[str, int] | None = option(
-        "Your own figure (published or estimated): iterations to --target-accuracy, for methods without a run",
+    iterations_needed: int | Mapping[str, int] | None = option(
+        "Predict time and cost of a training of so many iterations: your own figure, for every method or for one",
         kind="whole",
         many=PAIRS,
-        metavar="METHOD=N",
+        metavar="[METHOD=]N",
     )
+    mtbf: str | None = option("Mean time between failures of a server, e.g. 2000h", own=read_time, metavar="TIME")
+    interruptions: float | None = option(
+        "Interruptions of a spot server per hour, e.g. 0.05",
+        own=Number(False, 0.0, low_open=True).read,
+        kind="real",
+    )
+    checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
+    restart: str | None = option("Time from a failure to training again, e.g. 5min", own=read_time, metavar="TIME")
     prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
     iterations: int | None = option("Iterations to simulate", "run.iterations")
     seed: int | None = option("Seed of every random draw", "run.seed")
@@ -221,6 +230,8 @@ def field_value(kind: type[Question], name: str, text: str) -> Any:
     each = options(kind)[name]
     if each.many == LIST:
         return each.values(text, flag(name))
+    if each.many == PAIRS:
+        return read_pairs(text, flag(name))
     if each.written not in ("whole", "real"):
         return text
     try:

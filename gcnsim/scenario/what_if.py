@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gcnsim.core.fields import Number
 from gcnsim.scenario.option import LIST, REPEATABLE, Some, option
-from gcnsim.scenario.question import Question, read_time
+from gcnsim.scenario.question import Question
 from gcnsim.scenario.specs import COARSE_FROM
 
 
@@ -85,24 +84,6 @@ class WhatIf(Question):
         "lean: ideal code; released: adds the overheads of the papers' code",
         "cluster.implementation",
         after="max_wait",
-    )
-    mtbf: str | None = option(
-        "Mean time between failures of a server, e.g. 2000h; with --target-accuracy",
-        own=read_time,
-        metavar="TIME",
-        after="target_iterations",
-    )
-    interruptions: float | None = option(
-        "Interruptions of a (spot) server per hour, e.g. 0.05; with --target-accuracy",
-        own=Number(False, 0.0, low_open=True).read,
-        kind="real",
-        after="mtbf",
-    )
-    checkpoint: str | None = option(
-        "Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME", after="interruptions"
-    )
-    restart: str | None = option(
-        "Time from a failure to training again, e.g. 5min", own=read_time, metavar="TIME", after="checkpoint"
     )
     inject: Sequence[str] = option(
         "Fault, e.g. pause:worker=0,seconds=2s", value=(), many=REPEATABLE, metavar="KIND:...", after="transport"

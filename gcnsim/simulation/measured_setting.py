@@ -17,8 +17,9 @@ from gcnsim.hardware import gpu_named
 from gcnsim.methods import Method, create_method, is_method, method_type
 from gcnsim.records.compute_command import measure_command
 from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting
-from gcnsim.scenario import LEAN, PartitionSpec, Scenario, from_knobs, setting_text
+from gcnsim.scenario import LEAN, Scenario, from_knobs, setting_text
 from gcnsim.scenario.machine import Machine, resolve_machine
+from gcnsim.scenario.train_command import cut_options
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.source import Source
 
@@ -243,21 +244,10 @@ def _command(scenario: Scenario, found: MeasuredCompute | None) -> str:
         question["sage_aggregator"] = None
     if found is None:
         question |= {"aggregator": scenario.cluster.aggregator, "threads": scenario.cluster.threads}
-    question |= _cut(scenario.partition)
+    question |= cut_options(scenario.partition)
     return measure_command(
         found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **question
     )
-
-
-def _cut(spec: PartitionSpec) -> dict[str, Any]:
-    """What cuts the graph, as options, where it is not the default."""
-    if spec.file is not None:
-        return {"partition": spec.file}
-    content = {"method": "partition_method", "objective": "objective", "balance": "balance", "seed": "partition_seed"}
-    plain = PartitionSpec()
-    return {
-        option: getattr(spec, name) for name, option in content.items() if getattr(spec, name) != getattr(plain, name)
-    }
 
 
 def _knobs(method: Method) -> Mapping[str, Any]:

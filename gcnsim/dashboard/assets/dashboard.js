@@ -62,6 +62,10 @@
       each.removeAttribute("aria-selected");
     });
   }
+  /* A list's cross has a label but no role. */
+  function crossed() {
+    document.querySelectorAll(".dash-dropdown-clear:not([role])").forEach(function (each) { each.setAttribute("role", "button"); });
+  }
   /* A list of Dash hides what the keyboard reaches first, and is named by its value alone. */
   function labelled() {
     document.querySelectorAll(".field .dash-dropdown:not([data-labelled])").forEach(function (list) {
@@ -84,7 +88,7 @@
     button.removeAttribute("data-begins");
     window.setTimeout(function () { button.click(); }, 0);
   }
-  new MutationObserver(function () { offer(); named(); labelled(); begin(); }).observe(document.documentElement, {childList: true, subtree: true});
+  new MutationObserver(function () { offer(); named(); crossed(); labelled(); begin(); }).observe(document.documentElement, {childList: true, subtree: true});
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     gcnsim: {
@@ -94,6 +98,10 @@
           window.location.reload();
         }
         return chosen();
+      },
+      pin: function (clicks, query, pinned) {
+        if (clicks) { pinned = pinned ? "" : query || "?"; }
+        return [pinned, pinned ? "Unpin A" : "Pin as A, to compare with"];
       },
       busy: function () { return "busy"; },
       old: function (query, begun) { return typeof begun === "string" && begun !== (query || "") ? "old" : ""; },

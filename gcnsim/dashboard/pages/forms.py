@@ -10,17 +10,13 @@ from urllib.parse import parse_qsl
 from dash import html
 
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
-from gcnsim.core.known_names import known_name
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.pages import sweep, timeline
+from gcnsim.dashboard.pages import plan, sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT
-from gcnsim.hardware import devices, hosts, is_file, prices
+from gcnsim.hardware import PRICINGS, USD, devices, exchange_rates, is_file
 from gcnsim.methods import methods
 from gcnsim.planning.capacity_goal import MINIMISED
-from gcnsim.scenario.option import flag, words
-from gcnsim.scenario.question import field_value, options
-from gcnsim.scenario.recommend import Recommend
 from gcnsim.workload import datasets
 
 Values = Mapping[str, str]
@@ -32,17 +28,7 @@ IF_REQUESTED: Final = "asked"
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 
-CHANCE: Final = "90%"
-"""The initial chance of meeting a target."""
-
-NEEDED: Final = ("dataset", "minimise")
-"""Required fields of Plan."""
-
-MEASURED: Final = "measured_compute"
-OWN_DATA: Final = ("graph", MEASURED)
-"""Fields of Plan that say of which graph the answer is, in place of the data set."""
-
-OPTION: Final = "--measured-compute"
+MEASURED, OPTION = "measured_compute", "--measured-compute"
 
 MOST_LIST: Final = 4000
 """The most characters of a list of folders."""
@@ -65,7 +51,7 @@ class Field(NamedTuple):
     """One field. usual: what it says at first; words: what it may say, where these can be listed; many: several of
     them, between commas; paths: it takes paths, and which are listed, of those with a line that begins with `holds`;
     open: also what is not listed. none: what an
-    empty list says; most: letters that it takes.
+    empty list says; most: letters that it takes; more: it is in the page's group.
     """
 
     name: str
@@ -78,6 +64,7 @@ class Field(NamedTuple):
     open: bool = False
     none: str = ""
     most: int = MOST_TEXT
+    more: bool = False
 
     def control(self, value: str, files: Files) -> html.Div:
         """The field on its page: a list where there is one, else a line of text with what was found as suggestions.
@@ -98,7 +85,7 @@ class Field(NamedTuple):
 class Form:
     """A page. options: of its job, from the fields' values; command: the command line that asks the same; check: of
     one field's value, raising GcnsimError; view: what it shows at once, in a theme, where that takes no long work;
-    begins: when the job begins by itself.
+    begins: when the job begins by itself; group: the name of the fields that are not always seen.
     """
 
     path: str
@@ -113,6 +100,7 @@ class Form:
     check: Callable[[str, str], object] = lambda name, text: None
     view: Callable[[Values, Files, str], Any] | None = None
     begins: str = IF_REQUESTED
+    group: str = ""
 
     def wrong(self, name: str, text: str, files: Files) -> str:
         """What is wrong with the value of a field, in a line; empty where nothing is."""
@@ -136,46 +124,6 @@ class Form:
         return ""
 
 
-def _plan(values: Values, files: Files) -> dict[str, Any]:
-    found = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
-    if found.get("confidence") == CHANCE and "target_iteration" not in found:
-        del found["confidence"]
-    if "host" in found:
-        _named("host", [item for item in found["host"] if not is_file(item)], hosts())
-        found["host"] = [_existing("host", item, files) if is_file(item) else item for item in found["host"]]
-    _named("device", found.get("device", ()), devices())
-    for name in OWN_DATA:
-        if name in found:
-            found |= {"dataset": None, name: files.path(found[name])}
-    return found
-
-
-def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
-    """Raises ScenarioError for what is no name of the catalogue: a file of it may lie anywhere."""
-    for item in found:
-        if known_name(item, known) is None:
-            raise ScenarioError(f"{name}: unknown {item[:40]!r}; {nearest(item, known)}")
-
-
-def _plan_check(name: str, text: str) -> None:
-    value = field_value(Recommend, name, text)
-    if name in ("device", "host"):
-        _named(name, value, devices() if name == "device" else hosts())
-    question = Recommend(**{name: value})
-    if options(Recommend)[name].rule is None:
-        question.read(name)
-    else:
-        question.values(name, flag(name))
-
-
-def _plan_line(values: Values) -> list[str]:
-    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in (*NEEDED, "confidence")}
-    found = {name: text for name, text in values.items() if text and usual.get(name) != text}
-    if any(name in found for name in OWN_DATA):
-        found.pop("dataset", None)
-    return ["gcnsim", "recommend", *words(found)]
-
-
 def _existing(name: str, text: str, files: Files) -> str:
     found = files.path(text)
     if found is None:
@@ -194,11 +142,20 @@ def _validation(values: Values, files: Files) -> dict[str, Any]:
     return {"runs": runs, "calibration": files.path(values["calibration"]), MEASURED: measured}
 
 
-def rented() -> tuple[str, ...]:
-    """Instances of the catalogue that have a price."""
-    listed = {price.instance for price in prices()}
-    return tuple(name for name in hosts() if name in listed)
-
+TRAINING: Final = (
+    Field("iterations_needed", "Iterations needed (20000, or pipegcn=20000,psc-gcn=25000)", more=True),
+    Field("target_accuracy", "Or: validation accuracy to reach (78%)", more=True),
+    Field("runs", "Recorded runs that reach it", many=True, paths=RUNS, none="choose runs", most=MOST_LIST, more=True),
+    Field("max_cost", "It costs at most (200USD)", more=True),
+    Field("target_hours", "It takes at most (10h)", more=True),
+    Field("pricing", "Prices", PRICINGS[0], PRICINGS, more=True),
+    Field("currency", "Currency", USD, tuple(exchange_rates()), more=True),
+    Field("mtbf", "Mean time between failures of a server (2000h)", more=True),
+    Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
+    Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
+    Field("restart", "Time from a failure to training again (5min)", more=True),
+)
+"""Fields of Plan about a whole training."""
 
 FORMS: Final = (
     Form(
@@ -220,20 +177,22 @@ FORMS: Final = (
         (
             Field("dataset", "Data set", "reddit", tuple(datasets())),
             Field("minimise", "Minimise", MINIMISED[0], MINIMISED),
-            Field("target_iteration", "An iteration takes at most (0.5s, 200ms)", "0.5s"),
-            Field("confidence", "Chance of meeting it, at least (%)", CHANCE),
+            Field("target_iteration", "An iteration takes at most (0.5s; may be empty)", "0.5s"),
+            Field("confidence", "Chance of meeting the targets, at least (%)", plan.CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)"),
             Field("hours_per_day", "Hours of use a day (empty: all)"),
-            Field("host", "Instances", words=rented(), many=True, paths=YAML, holds=HOST, none="all with a price"),
+            Field("host", "Instances", words=plan.rented(), many=True, paths=YAML, holds=HOST, none="all with a price"),
             Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none"),
             Field("gpus", "Numbers of GPUs, separated by commas (empty: from 1 GPU up to four whole instances)"),
             Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field(MEASURED, "Measured compute below --files (may be empty)", paths=PARQUET),
+            *TRAINING,
         ),
-        _plan,
-        _plan_line,
-        check=_plan_check,
+        plan.options,
+        plan.command,
+        check=plan.check,
+        group="A whole training: hours, money, failures, spot",
     ),
     Form(
         "/sweep",
@@ -333,13 +292,18 @@ def layout(form: Form, query: str | None, files: Files) -> html.Div:
         values, wrong = read(form, ""), [parts.alert(str(error))]
     usual = {field.name: field.usual for field in form.fields}
     begins = form.begins == ALWAYS or (form.begins == IF_REQUESTED and values != usual)
-    fields = [field.control(values[field.name], files) for field in form.fields]
+    fields, group = ([field for field in form.fields if field.more == more] for more in (False, True))
+    controls: list[Any] = [field.control(values[field.name], files) for field in fields]
+    if group:
+        inside = html.Div([field.control(values[field.name], files) for field in group], className="wide")
+        asked = any(values[field.name] != field.usual for field in group)
+        controls.append(html.Details([html.Summary(form.group), inside], open=asked, className="whole"))
     return html.Div(
         [
             *wrong,
             html.H1(form.title),
             html.P(form.says),
-            html.Section([*fields], className="controls wide"),
+            html.Section(controls, className="controls wide"),
             html.Div(id="view"),
             parts.command_line(),
             parts.job_panel(form.button, form.note, begins=begins and not wrong),

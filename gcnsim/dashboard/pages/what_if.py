@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isclose
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, 
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
+from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
@@ -34,15 +36,24 @@ LABELS: Final = {
 }
 SLIDERS: Final = tuple(LABELS)
 FIRST: Final = PageQuestion()
-ABOUT: Final = (
-    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of"
-    " these questions, or with your own setting below."
-)
+ABOUT: Final = "How long training takes, and why. Also: "
 PRESETS: Final = (
-    ("Six T4s at 15 Gbps", "/", "The first question of most users."),
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
-    ("Buy or rent?", "/plan?target_iteration=0.75s", "What renting the speed of six T4s costs; compare with a quote."),
-    ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
+    ("Buy or rent?", "/plan?target_iteration=0.75s", "What the speed of six T4s costs to rent."),
+    (
+        "200 USD on spot?",
+        "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
+        "&interruptions=0.05&checkpoint=30s&restart=5min",
+        "20,000 iterations on ogbn-products.",
+    ),
+    ("My own graph", "/?graph=", "In place of a data set."),
+)
+PAGES: Final = (
+    ("/compare", "compare two iterations"),
+    ("/plan", "what to rent"),
+    ("/sweep", "a sweep"),
+    ("/timeline", "each operation"),
+    ("/validation", "recorded runs predicted"),
 )
 CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
@@ -76,7 +87,7 @@ MARKED: Final = ("beside", *PATHS, *MORE, "methods")
 OTHERWISE: Final = {"name": "methods", "method": "methods", "measured_compute": "measured", "profile": "graph"}
 """Fields that the rest of gcnsim calls otherwise."""
 
-TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside")
+TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside", "pin")
 """The fields that are lines of text or a choice, the methods aside."""
 
 FIELDS: Final = (*SLIDERS, *TEXTS, "methods")
@@ -127,6 +138,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
         for name, address, says in PRESETS
     ]
+    others = [part for path, says in PAGES for part in (html.A(says, href=path), ", ")]
     chosen = [
         parts.choice("dataset", "Data set", question.dataset, lists.datasets),
         parts.choice("device", "GPU", question.device, lists.devices),
@@ -135,6 +147,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
         ),
     ]
     sliders = [parts.slider(name, LABELS[name], stops_of[name], getattr(question, name)) for name in SLIDERS]
+    pin = dcc.Input(id="pin", type="hidden", value=question.pin)
     figures = dcc.RadioItems(
         id="figure",
         options=[{"label": text, "value": name} for name, text in FIGURES.items()],
@@ -143,7 +156,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     )
     return html.Div(
         [
-            html.P(ABOUT),
+            html.P([ABOUT, *others[:-1], "."]),
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
             dcc.Store(id="stops", data=stops_of),
             dcc.Store(id="tab", data=os.urandom(8).hex()),
@@ -155,10 +168,12 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
                             html.Div(id="alert", **parts.aria(live="polite")),
                             html.H1(id="headline"),
                             html.P(id="machine", className="note"),
+                            html.Div(id="against"),
                             figures,
                             html.Div(id="legend"),
                             parts.graph("picture"),
                             html.P(id="caption", className="note"),
+                            html.Div([html.Button(id="pin-button"), pin]),
                         ],
                         className="result",
                     ),
@@ -220,15 +235,25 @@ def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, Mea
 
 def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
+    requests = _requests(question, files)
+    return answers.rows(requests, turn)
+
+
+def read_of(question: PageQuestion, answers: Answers, files: Files) -> str:
+    """What was read of the question's own graph, once its rows are answered; empty without one."""
+    if not question.graph:
+        return ""
+    return f"Read from {files.name(question.graph)}: {answers.read(_requests(question, files)[0])}."
+
+
+def _requests(question: PageQuestion, files: Files) -> list[dict[str, Any]]:
+    """The options of each row."""
     graph, paths = files.path(question.graph), _paths(question, files)
-    return answers.rows(
-        [
-            question.row_options(graph, method, **paths, bandwidth=bandwidth)
-            for method in question.named
-            for bandwidth in question.bandwidths
-        ],
-        turn,
-    )
+    return [
+        question.row_options(graph, method, **paths, bandwidth=bandwidth)
+        for method in question.named
+        for bandwidth in question.bandwidths
+    ]
 
 
 def _paths(question: PageQuestion, files: Files) -> dict[str, str | None]:
@@ -284,20 +309,47 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     )
 
 
-def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST) -> list[Any]:
-    """What the rows are of, and how far they are to be trusted."""
+def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
+    """The rows of the question, and those of the pinned one, if there is one."""
+    says = "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"
+    shown = [parts.table(rows, says)]
+    return [*shown, parts.table(sorted(pinned, key=_time), "Rows of A")] if pinned else shown
+
+
+def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row]) -> list[Any]:
+    """How the question's fastest row compares with that of the pinned one, A; empty without one."""
+    first = question.pinned
+    if first is None:
+        return []
+    now, then = min(rows, key=_time), min(pinned, key=_time)
+    gain = then.iteration_s / now.iteration_s
+    times = f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long"
+    machine = plain(f"{then.dataset}, {then.gpus} x {then.device} at {bandwidth_text(then)}")
+    return [
+        html.A("A", href=f"/{first.address()}"),
+        f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {times}.",
+    ]
+
+
+def machine(
+    rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
+) -> list[Any]:
+    """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
+    as its user does."""
     name = "" if measured is None else measured.device["name"]
     badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
     if question.calibration:
         badge, basis = CALIBRATED, f"computed with {question.calibration}"
     if measured is not None:
         badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
+    row = replace(rows[0], dataset=question.graph or rows[0].dataset)
     servers = None
     if question.gpus_per_server or not question.host:
-        servers = servers_for(rows[0].gpus, question.gpus_per_server or None)
+        servers = servers_for(row.gpus, question.gpus_per_server or None)
     return [
         html.Strong(badge, className="badge"),
-        f"{machine_text(rows[0], servers, question.host, name)}: {basis}",
+        f"{machine_text(row, servers, question.host, name)}: {basis}",
+        *([html.Br(), plain(read)] if read else []),
     ]
 
 

@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import ScenarioError, nearest, plural
 from gcnsim.core.units import format_gbps, format_seconds, range_text
+from gcnsim.hardware import ON_DEMAND
+from gcnsim.planning.capacity_goal import time_text
 from gcnsim.results import KEYS, Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
 
 
@@ -134,7 +136,10 @@ def columns_of_rows(answer: WhatIf) -> dict[str, list[Any]]:
 def target_title_of(answer: WhatIf) -> str:
     """The target, e.g. `Time to 90 % validation accuracy`; empty without one."""
     target = answer.target
-    return f"Time to {100 * target.accuracy:g} % validation accuracy" if target else ""
+    if target is None:
+        return ""
+    until = "until done" if target.accuracy is None else f"to {100 * target.accuracy:g} % validation accuracy"
+    return f"Time {until}"
 
 
 def target_of(answer: WhatIf) -> list[tuple[str, str]]:
@@ -143,19 +148,20 @@ def target_of(answer: WhatIf) -> list[tuple[str, str]]:
         return []
     labels = labels_of(answer.results)
     return [
-        (f"{method} ({setting})" if setting else method, plain(_reached(row)))
+        (f"{method} ({setting})" if setting else method, plain(until_done(row)))
         for (method, setting), row in zip(labels, answer.target.rows, strict=True)
     ]
 
 
-def _reached(row: TargetRow) -> str:
+def until_done(row: TargetRow) -> str:
+    """Time, cost and iterations of a training, also with failures and at the other price; or why unknown."""
     if row.seconds is None:
         return row.source
-    seconds = f"{format_seconds(row.seconds)}{range_text(row.seconds_low, row.seconds_high)}"
+    seconds = f"{time_text(row.seconds)}{range_text(row.seconds_low, row.seconds_high, time_text)}"
     cost = "" if row.usd is None else f", {row.usd:.2f} USD"
     if row.cost is not None and row.currency is not None:
         cost = f", {row.cost:.2f} {row.currency}"
-    return f"{seconds}{cost}: {row.iterations} iterations ({row.source}){with_failures(row)}"
+    return f"{seconds}{cost}: {row.iterations} iterations ({row.source}){with_failures(row)}{_other_pricing(row)}"
 
 
 def with_failures(row: TargetRow) -> str:
@@ -165,14 +171,25 @@ def with_failures(row: TargetRow) -> str:
         return ""
     if found.seconds is None or found.failures is None:
         return "; with failures it practically never ends"
-    ends = range_text(found.seconds_low, found.seconds_high)
+    ends = range_text(found.seconds_low, found.seconds_high, time_text)
     if found.seconds_low is not None and found.seconds_high is None:
-        ends = f" ({format_seconds(found.seconds_low)} to practically never)"
-    time = f"{format_seconds(found.seconds)}{ends}"
+        ends = f" ({time_text(found.seconds_low)} to practically never)"
+    time = f"{time_text(found.seconds)}{ends}"
     cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
     every = found.checkpoint_every_s
-    written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"
+    written = "no checkpoint" if every is None else f"a checkpoint every {time_text(every)}"
     return f"; with failures ({found.failures:.2g} expected, {written}) {time}{cost}"
+
+
+def _other_pricing(row: TargetRow) -> str:
+    """What the training costs on demand in place of spot, or the reverse, and which is cheaper when."""
+    other = row.other_pricing
+    if other is None:
+        return ""
+    at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
+    even = other.break_even_per_hour
+    when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"
+    return f"; {at} {time_text(other.seconds)}, {other.cost:.2f} {row.currency}: {when}"
 
 
 _TITLES = {"like_questions": "similar questions"}

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.units import format_seconds, range_text
+from gcnsim.planning.capacity_goal import percent
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
-from gcnsim.report.recommended import percent, shown_points
+from gcnsim.report.recommended import shown_points
 from gcnsim.results import Advice, PointReport
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ def time_unit(longest: float) -> Unit:
     >>> time_unit(0.3)
     Unit(name='ms', size=0.001)
     """
-    return _unit(longest, TIME_UNITS)
+    return _unit(longest, (("h", 3600.0), *TIME_UNITS))
 
 
 def byte_unit(most: float) -> Unit:

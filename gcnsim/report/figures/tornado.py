@@ -28,7 +28,8 @@ NARROWEST = 10
 
 
 class Swing(NamedTuple):
-    """One assumption: its value and range in words, and the time (seconds) at both ends."""
+    """One assumption: its value and range in words, and the time (seconds) at both ends. share: of the variance;
+    decides: of the draws in which it decides which setting is recommended."""
 
     name: str
     value: str
@@ -36,6 +37,7 @@ class Swing(NamedTuple):
     low_s: float
     high_s: float
     share: float | None
+    decides: float | None = None
 
     @property
     def reach(self) -> float:
@@ -68,6 +70,7 @@ def tornado_data(answer: WhatIf) -> Tornado:
             assumption.iteration_s_low,
             assumption.iteration_s_high,
             assumption.share,
+            assumption.decides,
         )
         for assumption in answer.certainty.assumptions
     ]
@@ -75,15 +78,15 @@ def tornado_data(answer: WhatIf) -> Tornado:
 
 
 def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
-    """The assumptions that change the time; those below 0.1 % are listed by name only."""
-    moved = [swing for swing in swings if swing.reach >= 1e-3 * center]
+    """The assumptions that change the time or the decision; others are listed by name only."""
+    moved = [swing for swing in swings if swing.reach >= 1e-3 * center or swing.decides]
     still = tuple(swing.name for swing in swings if swing not in moved)
     return Tornado(center, tuple(sorted(moved, key=lambda swing: -swing.reach)), still)
 
 
 def tornado_of_advice(advice: Advice) -> Tornado:
     """A recommendation's knobs over their requested values, and its assumptions, in seconds of the compared time."""
-    work = advice.choice.iterations
+    work = advice.choice.seconds / advice.choice.row.iteration_s
     swings = [
         Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
               knob.seconds_low, knob.seconds_high, None)
@@ -141,7 +144,7 @@ def _short(swing: Swing) -> str:
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     """One line per assumption with an effect: its range, both times, and a bar; `|` marks the answer's time.
 
-    With enough space, the last column is its share of the variance.
+    With enough space, there are also its shares of the variance and of the draws in which it decides between settings.
     """
     if not tornado.swings:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
@@ -155,16 +158,32 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         f"{format_seconds(swing.low_s)} .. {format_seconds(swing.high_s)}" for swing in swings
     ]
     if roomy:
-        columns["variance"] = ["" if swing.share is None else f"{100 * swing.share:.0f}%" for swing in swings]
+        columns["variance"] = [_percent(swing.share) for swing in swings]
+        if any(swing.decides is not None for swing in swings):
+            columns["decides"] = [_percent(swing.decides) for swing in swings]
     room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
     lines = _lines(columns | {"time": [_bar(swing, tornado.center_s, ends, room) for swing in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
-    return lines + (wrap(still, width - 2, break_on_hyphens=False) if tornado.still else [])
+    return lines + (wrap(still, width - 2, break_on_hyphens=False) if tornado.still else []) + _first(tornado, width)
+
+
+def _first(tornado: Tornado, width: int) -> list[str]:
+    """What to measure first to be sure of the recommendation; empty where no assumption decides."""
+    first = max(tornado.swings, key=lambda swing: swing.decides or 0.0)
+    if not first.decides:
+        return []
+    share = _percent(first.decides)
+    text = f"to be sure of the recommended setting, measure {first.name} first: it decides in {share} of the draws"
+    return wrap(text, width - 2, break_on_hyphens=False)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f}%"
 
 
 def _lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
     rows = list(zip(*columns.values(), strict=True))
-    return aligned(rows, list(columns), left=[head != "variance" for head in columns], width=UNLIMITED)
+    return aligned(rows, list(columns), left=[head not in ("variance", "decides") for head in columns], width=UNLIMITED)
 
 
 def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
 from gcnsim.evidence.difference import PARTS
+from gcnsim.planning.capacity_goal import percent, time_text
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
@@ -25,7 +26,7 @@ from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.recommended import percent, reasons, shown_points, time_text
+from gcnsim.report.recommended import reasons, shown_points
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 def test_costs_of_an_iteration_an_epoch_and_a_training(capsys: pytest.CaptureFixture[str]) -> None:
     document = answer(
         capsys, "--currency", "EUR", "--exchange", "0.5", "--price", "t4=3.6USD/h",
-        "--target-accuracy", "90%", "--target-iterations", "pipegcn=1000",
+        "--target-accuracy", "90%", "--iterations-needed", "pipegcn=1000",
     )  # fmt: skip
     (row,) = document["results"]
     cost, seconds = row["cost"], row["iteration_s"]

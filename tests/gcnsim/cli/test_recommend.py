@@ -18,6 +18,7 @@ from gcnsim.cli import main
 from gcnsim.core import clock
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.json_files import mistake
+from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.planning import capacity_search as search
 
 SMALL = ("--device", "t4,a10g", "--gpus", "2,4", "--iterations", "5", "--method", "full-graph,pipegcn")
@@ -71,13 +72,42 @@ def test_a_budget_of_a_month_counts_the_hours_of_use(capsys: pytest.CaptureFixtu
 
 
 def test_a_training_counts_its_iterations(capsys: pytest.CaptureFixture[str]) -> None:
-    needed = ("--target-accuracy", "90%", "--target-iterations", "pipegcn=4000", "--target-hours", "3h")
+    needed = ("--target-accuracy", "90%", "--iterations-needed", "pipegcn=4000", "--target-hours", "3h")
     document = answer(capsys, *needed, "--max-cost", "5USD")
     assert document["compared"] == "a training"
     assert document["choice"]["row"]["method"] == "pipegcn"
     assert document["choice"]["seconds"] == pytest.approx(4000 * document["choice"]["row"]["iteration_s"])
     assert document["choice"]["cost"] <= 5.0
     assert document["search"]["unpriced"] > 0, "methods whose iterations nobody knows"
+
+
+def test_a_training_on_spot_counts_interruptions_and_is_compared_with_on_demand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failing = ("--pricing", "spot", "--interruptions", "0.5", "--checkpoint", "30s", "--restart", "5min")
+    document = answer(capsys, "--method", "pipegcn", "--device", "t4", "--iterations-needed", "40000", *failing)
+    choice, training = document["choice"], document["training"]
+    work, mtbf_s = 40000 * choice["row"]["iteration_s"], 3600 / (0.5 * choice["servers"])
+    wanted = expected_time(work, best_interval(30.0, mtbf_s), 30.0, 300.0, mtbf_s)
+    assert choice["seconds"] == training["failures"]["seconds"] == pytest.approx(wanted)
+    assert choice["cost"] == pytest.approx(choice["row"]["cost"]["per_hour"] * wanted / 3600)
+    assert training["seconds"] == pytest.approx(work)
+    assert training["other_pricing"]["cost"] > choice["cost"]
+    assert training["other_pricing"]["break_even_per_hour"] > 0.5
+
+
+def test_a_training_that_never_ends_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    failing = ("--pricing", "spot", "--interruptions", "100", "--checkpoint", "30s", "--restart", "10h")
+    assert main(["recommend", *SMALL, "--iterations-needed", "9", *failing]) == 2
+    assert "--checkpoint: with these failures, a training practically never ends" in capsys.readouterr().err
+
+
+def test_one_number_for_all_methods_allows_no_more_approximation(capsys: pytest.CaptureFixture[str]) -> None:
+    coarse = ("--method", "psc-gcn", "--epsilon", "0.05")
+    command = ["recommend", "--device", "t4", "--gpus", "2", *coarse, "--json", "--iterations-needed"]
+    assert main([*command, "100"]) == 2
+    assert "--epsilon: 0.05 is below --min-sampling-rate 0.1" in capsys.readouterr().err
+    assert main([*command, "psc-gcn=100"]) == 0
 
 
 EXACT = ("--method", "pipegcn", "--target-iteration")
@@ -290,8 +320,8 @@ def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         (("--target-iteration", "1s", "--confidence", "0%"), "--confidence: '0%' is not allowed"),
         (("--target-iteration", "1s", "--confidence", "101%"), "--confidence: '101%'"),
         (("--max-cost", "10"), "--max-cost: '10' is not an amount with its currency"),
-        (("--target-hours", "10h"), "--target-hours: needs --target-accuracy, with"),
-        (("--max-cost", "10USD"), "--max-cost: needs --target-accuracy, with"),
+        (("--target-hours", "10h"), "--target-hours: needs --iterations-needed, or"),
+        (("--max-cost", "10USD"), "--max-cost: needs --iterations-needed, or"),
         (("--minimise", "cots"), "did you mean 'cost'"),
         (("--device", "rxt-4090"), "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
         (("--host", "g4dn.12xlrge"), "unknown host 'g4dn.12xlrge'; did you mean 'g4dn.12xlarge'"),

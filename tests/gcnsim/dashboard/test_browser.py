@@ -72,6 +72,22 @@ def test_the_whole_answer_is_taken_home(looking: Looking, tmp_path: Path) -> Non
     assert looking.page.evaluate("document.documentElement.scrollHeight") < TALLEST
 
 
+def test_a_question_is_pinned_and_the_next_compared_with_it(looking: Looking) -> None:
+    looking.open("/?gpus=2&methods=pipegcn")
+    looking.headline()
+    looking.page.click("#pin-button")
+    looking.page.wait_for_selector("#against:has-text('This is 1 times as fast.')")
+    looking.page.focus("#gpus")
+    looking.page.keyboard.press("ArrowRight")
+    looking.page.wait_for_selector("#against:not(:has-text('This is 1 times'))")
+    assert "reddit, 2 x t4 at 15Gbps, pipegcn " in looking.page.inner_text("#against")
+    assert looking.page.locator("#rows table").count() == 2
+    looking.page.wait_for_url("**pin=*")
+    looking.page.click("#pin-button")
+    looking.page.wait_for_selector("#against:empty", state="attached")
+    assert looking.page.inner_text("#pin-button") == "Pin as A, to compare with"
+
+
 def test_long_work_can_be_cancelled(looking: Looking) -> None:
     looking.open("/plan")
     looking.page.click("#job-start")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gcnsim import api
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.dashboard import files as module
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.job_results import what_if_address
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.pages.form_callbacks import added
-from gcnsim.dashboard.state import PageQuestion, read_address, stops
+from gcnsim.dashboard.state import PageQuestion, stops
 from gcnsim.dashboard.work import FIGURES
 from tests.dashboards import command_line, json_of
 from tests.measured_files import Setting, measured_file, write_graph
@@ -164,23 +160,39 @@ def test_forms_open_files_below_the_folder_alone(tmp_path: Path) -> None:
         compare.options({"a": "", "b": ""}, Files(tmp_path, tmp_path))
 
 
-def test_a_host_of_a_form_may_be_a_file_below_the_folder(tmp_path: Path) -> None:
-    plan, files = forms.of_path("/plan"), Files(tmp_path, tmp_path)
-    assert plan is not None
-    (tmp_path / "mine.yaml").write_text("title: x")
-    content = plan.options(forms.read(plan, "?host=g5.xlarge,mine.yaml"), files)
-    assert content["host"] == ["g5.xlarge", str(tmp_path / "mine.yaml")]
-    for path in ("/etc/other.yaml", "../other.yaml", "none.yaml"):
-        with pytest.raises(FileError, match=path):
-            plan.options(forms.read(plan, f"?host={path}"), files)
-
-
 def done(tmp_path: Path, kind: str, options: dict[str, Any]) -> tuple[Job, list[dict[str, Any]]]:
     """A job of a page, ended, and its figures."""
     job = Jobs(tmp_path).start(kind, options)
     job._thread.join(120)
     assert job.error is None
     return job, json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
+
+
+def test_an_own_graph_says_what_was_read_of_it(answers: Answers, tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    key = files.take("../my ring.txt", write_graph(tmp_path).read_bytes())
+    question = PageQuestion(graph=key, gpus=2)
+    rows = what_if.rows_of(question, answers, files)
+    read = what_if.read_of(question, answers, files)
+    # A ring of 40 nodes with two chords each: 120 edges, stored in both directions.
+    assert read.startswith("Read from my ring.txt: 40 nodes, 240 stored entries")
+    assert "at 2 parts; gcn, 4 layers, widths 128-256-256-256-16" in read
+    assert read.endswith("assumed, for the file has none: features, classes.")
+    assert read in str(what_if.machine(rows, None, question, read))
+    assert what_if.read_of(PageQuestion(), answers, files) == ""
+
+
+def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) -> None:
+    files, first = Files(tmp_path, tmp_path), PageQuestion(gpus=2)
+    question = PageQuestion(gpus=4, pin=first.address())
+    rows, pinned = (what_if.rows_of(each, answers, files) for each in (question, first))
+    shown = str(what_if.against(question, rows, pinned))
+    now, then = (min(row.iteration_s for row in each) for each in (rows, pinned))
+    assert f"This is {then / now:.3g} times as fast." in shown or f"This is {now / then:.3g} times as long." in shown
+    assert "reddit, 2 x t4 at 15Gbps" in shown
+    assert f"href='/{first.address()}'" in shown
+    assert len(what_if.tables(rows, pinned)) == 2
+    assert what_if.against(first, pinned, []) == []
 
 
 def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
@@ -198,46 +210,6 @@ def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     assert "PREDICTED" in shown
     assert "A: reddit-6xt4-full-graph.yaml, " in shown
     assert {"answer.json", "answer.html", "parts.csv"} <= {path.name for path in job.folder.iterdir()}
-
-
-def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
-    form = forms.of_path("/plan")
-    assert form is not None
-    values = forms.read(form, "?target_iteration=2s&gpus=2&method=pipegcn&host=g4dn.12xlarge")
-    job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, tmp_path)))
-    assert [figure["title"] for figure in figures] == ["Time against cost", "What moves the time"]
-    content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
-    star = figures[0]["dark"]["data"][-1]
-    assert star["name"] == "recommended"
-    with open(job.folder / "options.csv", encoding="utf-8", newline="") as file:
-        options = list(csv.DictReader(file))
-    (chosen,) = [option for option in options if option["recommended"] == "True"]
-    shown = str(found(job, "dark"))
-    assert content["verdict"] in shown
-    assert "UNCALIBRATED" in shown
-    assert "Time of an iteration, and cost" in shown, "the table of the options"
-    assert chosen["method"] == "pipegcn"
-    assert float(chosen["seconds"]) > 0
-    address = re.search(r"href='/(\?[^']*)'", shown)
-    assert address is not None, "each option leads to its own answer"
-    asked = read_address(address[1])
-    assert (asked.gpus, asked.methods, asked.host) == (2, ("pipegcn",), "g4dn.12xlarge")
-    (row,) = command_line(*asked.command().split()[2:])["results"]
-    assert row["iteration_s"] == pytest.approx(content["choice"]["row"]["iteration_s"])
-    again = api.simulate(job.folder / "scenario.yaml").result.metrics.iteration_s
-    assert again == pytest.approx(content["choice"]["row"]["iteration_s"])
-
-
-def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:
-    hosts = ("g4dn.xlarge", "g4dn.12xlarge", "g5.12xlarge")
-    advice = api.recommend(target_iteration="2s", gpus=(2, 4, 8), method=["pipegcn", "psc-gcn"], host=list(hosts)).told
-    assert len(advice.rows) > 2
-    for point in advice.rows:
-        address = what_if_address(point)
-        assert address is not None, point.name
-        question = read_address(address.removeprefix("/"))
-        (row,) = answers.rows([question.row_options(None, *question.named)])
-        assert row.iteration_s == pytest.approx(point.row.iteration_s), point.name
 
 
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:

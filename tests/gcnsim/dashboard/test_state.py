@@ -97,3 +97,17 @@ def test_a_row_is_asked_with_the_knobs_that_its_method_has() -> None:
 def test_a_value_beside_the_stops_is_a_stop() -> None:
     assert stops("bandwidth", 17.0) == sorted([*BANDWIDTHS, 17.0])
     assert stops("bandwidth", 15.0) == list(BANDWIDTHS)
+
+
+def test_a_pinned_question_is_part_of_the_address_and_has_none_itself() -> None:
+    first = PageQuestion(gpus=8)
+    second = moved(PageQuestion(), pin=first.address())
+    assert second.pinned == first
+    assert read_address(second.address()) == second
+    assert moved(PageQuestion(), pin="?").pinned == PageQuestion()
+    assert PageQuestion().pinned is None
+    assert second.command() == PageQuestion().command(), "the command line asks one question"
+    with pytest.raises(ScenarioError, match="pin: a pinned question has itself one"):
+        moved(PageQuestion(), pin=second.address())
+    with pytest.raises(ScenarioError, match="address: unknown 'nothing'"):
+        read_address("?pin=%3Fnothing%3D1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,13 +17,9 @@ from jsonschema import validate
 import gcnsim
 from gcnsim.cli.what_if import what_if
 from gcnsim.core.errors import FileError, ScenarioError
-from gcnsim.core.units import format_seconds
-from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.hardware import prices
-from gcnsim.planning.time_to_accuracy import Failures, Subject, Target
+from gcnsim.planning.time_to_accuracy import Subject, Target
 from gcnsim.records.recorded_run import LearningCurve, read_learning_curve
-from gcnsim.report.answer.rows import with_failures
-from gcnsim.results import TargetRow
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
 from gcnsim.simulation.model import Declared, resolve_model
 from runtime.options import Options
@@ -263,7 +258,7 @@ def test_a_number_that_may_be_a_percentage_needs_its_unit() -> None:
 
 def test_given_iterations_stand_in_where_no_run_tells_and_say_so() -> None:
     answer = gcnsim.what_if(
-        gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, target_iterations={"pipegcn": 500}, processes=1
+        gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, iterations_needed={"pipegcn": 500}, processes=1
     )
     vanilla, pipelined = answer.payload["target"]["rows"]
     assert (vanilla["iterations"], vanilla["source"]) == (None, "no recorded run of this method")
@@ -283,106 +278,21 @@ def test_a_recorded_run_goes_before_a_given_number() -> None:
     ("given", "words"),
     [
         ({"gcn": 5}, "method.name: unknown method 'gcn'"),
-        ({"pipegcn": 0}, "--target-iterations: pipegcn=0 is not allowed"),
-        ({"pipegcn": True}, "--target-iterations: pipegcn=True is not allowed"),
+        ({"pipegcn": 0}, "--iterations-needed: pipegcn=0 is not allowed"),
+        ({"pipegcn": True}, "--iterations-needed: pipegcn=True is not allowed"),
     ],
 )
 def test_given_iterations_are_of_methods_and_whole(given: dict[str, int], words: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(words)):
-        gcnsim.what_if(gpus=2, target_accuracy=0.9, target_iterations=given)
+        gcnsim.what_if(gpus=2, target_accuracy=0.9, iterations_needed=given)
 
 
-def test_given_iterations_alone_are_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"--target-iterations: only valid with --target-accuracy"):
-        gcnsim.what_if(gpus=2, target_iterations={"pipegcn": 5})
-
-
-def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
-    answer = gcnsim.what_if(
-        gpus=6,
-        method="pipegcn",
-        target_accuracy=0.9,
-        target_iterations={"pipegcn": 500_000},
-        mtbf="1000h",
-        interruptions=0.05,
-        checkpoint="30s",
-        restart="5min",
-        processes=1,
-    )
-    (row,) = answer.payload["target"]["rows"]
-    found, mtbf_s = row["failures"], 3600 / (3 * (1 / 1000 + 0.05))
-    assert found["checkpoint_every_s"] == pytest.approx(best_interval(30.0, mtbf_s))
-    wanted = expected_time(row["seconds"], found["checkpoint_every_s"], 30.0, 300.0, mtbf_s)
-    assert found["seconds"] == pytest.approx(wanted)
-    assert found["seconds_low"] < found["seconds"] < found["seconds_high"]
-    assert found["failures"] == pytest.approx(wanted / mtbf_s)
-    assert found["cost"] / row["cost"] == pytest.approx(found["seconds"] / row["seconds"])
-    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
-    validate(dict(answer.payload), schema)
-    text = " ".join(str(answer).split())
-    assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
-
-
-def _with_failures(seconds: float, high: float, failures: Failures) -> TargetRow:
-    row = TargetRow("pipegcn", 1, 1.0, 1.0, 2, 100, seconds, seconds / 2, high, None, "your figure")
-    return replace(row, failures=failures.report(row, 1))
-
-
-@pytest.mark.parametrize(("work", "best"), [(60.0, 61.1), (600.0, None), (1100.0, None)])
-def test_a_training_below_the_interval_needs_no_checkpoint(work: float, best: float | None) -> None:
-    mtbf_s = 5 * 3600.0
-    found = _with_failures(work, 2 * work, Failures(0.2, 30.0, 300.0)).failures
-    assert found is not None
-    assert found.checkpoint_every_s is None
-    without = mtbf_s * math.exp(300 / mtbf_s) * math.expm1(work / mtbf_s)
-    assert found.seconds == pytest.approx(without)
-    assert best is None or found.seconds == pytest.approx(best, abs=0.1)
-    assert without < expected_time(work, work, 30.0, 300.0, mtbf_s)
-
-
-def test_an_upper_end_without_end_is_said() -> None:
-    row = _with_failures(60.0, 1.5e7, Failures(0.2, 30.0, 300.0))
-    assert row.failures is not None
-    assert (row.failures.seconds_low is None, row.failures.seconds_high) == (False, None)
-    low = format_seconds(row.failures.seconds_low or 0.0)
-    assert f" ({low} to practically never)" in with_failures(row)
-
-
-def test_a_training_without_a_checkpoint_says_so() -> None:
-    text = with_failures(_with_failures(60.0, 120.0, Failures(0.2, 30.0, 300.0)))
-    assert text.startswith("; with failures (0.0034 expected, no checkpoint) 61.1 s (")
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint, --restart, and --mtbf or --interruptions"),
-        ({"checkpoint": "30s", "restart": "1min"}, "--checkpoint: failures need "),
-        ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
-        ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
-    ],
-)
-def test_failures_are_asked_for_whole(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ScenarioError, match=re.escape(words)):
-        gcnsim.what_if(gpus=2, target_accuracy=0.9, target_iterations={"pipegcn": 5}, **given)
-
-
-def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None:
-    said: list[str] = []
-    gcnsim.what_if(
-        gpus=2,
-        method="pipegcn",
-        target_accuracy=0.9,
-        target_iterations={"full-graph": 5},
-        mtbf="1000h",
-        checkpoint="30s",
-        restart="1min",
-        processes=1,
-        notice=said.append,
-    )
-    assert said == ["failures not computed: the number of iterations is not known"]
-
-
-def test_failures_alone_are_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"--mtbf: only valid with --target-accuracy"):
-        gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")
+def test_iterations_alone_are_a_training() -> None:
+    answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], iterations_needed=500, processes=1)
+    target = answer.payload["target"]
+    assert target["accuracy"] is None
+    assert [(row["iterations"], row["source"]) for row in target["rows"]] == [(500, "your figure")] * 2
+    assert target["rows"][0]["seconds"] == pytest.approx(500 * answer.results[0]["iteration_s"])
+    assert "Time until done" in str(answer)
+    own = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], iterations_needed={"pipegcn": 9}, processes=1)
+    assert [row["iterations"] for row in own.payload["target"]["rows"]] == [None, 9]

@@ -72,7 +72,8 @@ def test_a_command_line_says_the_same_as_keywords() -> None:
     assert keywords_of(WhatIf) == {"prices": gcnsim.PriceBook.of()}
     found = keywords_of(
         WhatIf, "--gpus", "2, 4", "--bandwidth", "5Gbps,10Gbps", "--cache", "30%", "--nodes", "3M", "--layers", "3",
-        "--norms", "n.norms", "--measured", "pipegcn=1s", "--measured", "2s", "--target-iterations", "pipegcn=5",
+        "--norms", "n.norms", "--measured", "pipegcn=1s", "--measured", "2s",
+        "--iterations-needed", "pipegcn=5,psc-gcn=6", "--iterations-needed", "7",
         "--set", "run.seed=3", "--price", "t4=1USD/h",
     )  # fmt: skip
     assert found.pop("prices") == gcnsim.PriceBook.of(["t4=1USD/h"])
@@ -84,7 +85,7 @@ def test_a_command_line_says_the_same_as_keywords() -> None:
         "layers": 3,
         "norms": "n.norms",
         "measured": ("pipegcn=1s", "2s"),
-        "target_iterations": {"pipegcn": 5},
+        "iterations_needed": {"pipegcn": 5, "psc-gcn": 6, "all": 7},
         "overrides": ("run.seed=3",),
     }
 
@@ -111,7 +112,10 @@ def test_one_field_more_is_an_option_a_line_of_help_and_a_value_of_the_scenario(
         (("--method", "pipegcn,"), "--method: '' is not a method"),
         (("--bandwidth", ","), "--bandwidth: '' is not a bandwidth"),
         (("--cache", ""), r"--cache: '' is not a share \(30% or 0.3\) or bytes \(2GiB\)"),
-        (("--target-iterations", "pipegcn=x"), "--target-iterations: 'pipegcn=x' is not METHOD=N, N a whole number"),
+        (
+            ("--iterations-needed", "pipegcn=x"),
+            r"--iterations-needed: 'pipegcn=x' is not \[METHOD=\]N, N a whole number",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_the_option(arguments: tuple[str, ...], message: str) -> None:

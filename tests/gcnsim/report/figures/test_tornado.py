@@ -12,7 +12,7 @@ from tests.gcnsim.results.made import answer_of
 def test_the_longest_first_and_what_changes_nothing_by_name(answered: dict[str, Any]) -> None:
     tornado = tornado_data(answer_of(answered))
     assert [swing.name for swing in tornado.swings] == ["t4.spmm_efficiency", "cross_edges"]
-    assert tornado.swings[0][1:] == ("60%", "40% to 80%", 0.31, 0.21, 0.5)
+    assert tornado.swings[0][1:] == ("60%", "40% to 80%", 0.31, 0.21, 0.5, None)
     assert tornado.still == ("ethernet.latency_s",)
     assert tornado.center_s == 0.25
 

@@ -1,0 +1,89 @@
+"""The Plan page: which machine and setting to rent, for an iteration or for a whole training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.known_names import known_name
+from gcnsim.dashboard.files import Files
+from gcnsim.hardware import ON_DEMAND, USD, PriceBook, devices, hosts, is_file, prices
+from gcnsim.planning.capacity_goal import MINIMISED
+from gcnsim.scenario.option import flag, words
+from gcnsim.scenario.question import field_value
+from gcnsim.scenario.question import options as fields_of
+from gcnsim.scenario.recommend import Recommend
+
+CHANCE: Final = "90%"
+"""The initial chance of meeting a target."""
+
+UNCERTAIN: Final = ("target_iteration", "target_hours", "max_cost")
+"""Targets that are met with a chance."""
+
+USUAL: Final = {"dataset": "reddit", "minimise": MINIMISED[0], "confidence": CHANCE}
+"""Fields that the command line may omit at these values."""
+
+PRICES: Final = {"pricing": ON_DEMAND, "currency": USD}
+"""Fields of the price book, with their initial values."""
+
+OWN_DATA: Final = ("graph", "measured_compute")
+"""Fields that say of which graph the answer is, in place of the data set."""
+
+
+def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
+    """The options of the page's job; those of the price book as plain data. Raises GcnsimError."""
+    given = {name: text for name, text in values.items() if text or name in ("dataset", "minimise")}
+    chosen = {name: given.pop(name) for name in PRICES if name in given}
+    runs = [path for word in given.pop("runs", "").split(",") if (path := files.path(word.strip()))]
+    found = {name: field_value(Recommend, name, text) for name, text in given.items()}
+    if found.get("confidence") == CHANCE and not any(name in found for name in UNCERTAIN):
+        del found["confidence"]
+    if "host" in found:
+        _named("host", [item for item in found["host"] if not is_file(item)], hosts())
+        found["host"] = [files.path(item) if is_file(item) else item for item in found["host"]]
+    _named("device", found.get("device", ()), devices())
+    for name in OWN_DATA:
+        if name in found:
+            found |= {"dataset": None, name: files.path(found[name])}
+    if chosen != PRICES:
+        found["prices"] = chosen
+    return found | ({"runs": runs} if runs else {})
+
+
+def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
+    """Raises ScenarioError for what is no name of the catalogue: a file of it may lie anywhere."""
+    for item in found:
+        if known_name(item, known) is None:
+            raise ScenarioError(f"{name}: unknown {item[:40]!r}; {nearest(item, known)}")
+
+
+def check(name: str, text: str) -> None:
+    """Check one field. Raises GcnsimError."""
+    if name in PRICES:
+        PriceBook.of(pricing=text) if name == "pricing" else PriceBook.of(currency=text)
+        return
+    value = field_value(Recommend, name, text)
+    if name in ("device", "host"):
+        _named(name, value, devices() if name == "device" else hosts())
+    question = Recommend(**{name: value})
+    if fields_of(Recommend)[name].rule is None:
+        question.read(name)
+    else:
+        question.values(name, flag(name))
+
+
+def command(values: Mapping[str, str]) -> list[str]:
+    """The command line that asks the same."""
+    usual = USUAL | PRICES
+    found = {name: text for name, text in values.items() if text and usual.get(name) != text}
+    if any(name in found for name in OWN_DATA):
+        found.pop("dataset", None)
+    runs = [word for run in found.pop("runs", "").split(",") if run.strip() for word in ("--runs", run.strip())]
+    return ["gcnsim", "recommend", *words(found), *runs]
+
+
+def rented() -> tuple[str, ...]:
+    """Instances of the catalogue that have a price."""
+    listed = {price.instance for price in prices()}
+    return tuple(name for name in hosts() if name in listed)

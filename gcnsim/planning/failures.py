@@ -1,0 +1,137 @@
+"""Failures and spot interruptions of a training: how long it takes with checkpoints, and where spot servers cost less.
+
+The rates are the asker's; none is assumed. A spot server's notice is not used, so a training that writes a checkpoint
+within the notice loses less than is said here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, TypeVar
+
+import numpy as np
+
+from gcnsim.core.errors import ScenarioError
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.cost.checkpoints import best_interval, expected_time
+from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook
+from gcnsim.planning.rows import rent_of
+from gcnsim.results import FailuresReport, OtherPricing, TargetRow
+from gcnsim.scenario import ClusterSpec
+
+Amount = TypeVar("Amount", float, FloatArray)
+
+LONG_S: Final = 1e9
+"""Seconds of work that no machine survives without checkpoints, if it fails at all."""
+
+STEPS: Final = 60
+"""Halvings of the interval that holds the break-even rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What ends a training early. failing, interrupted: failures and spot interruptions of one server per hour;
+    checkpoint_s: to write a checkpoint; restart_s: from a failure until training goes on."""
+
+    failing: float
+    interrupted: float
+    checkpoint_s: Seconds
+    restart_s: Seconds
+
+    @classmethod
+    def of(
+        cls,
+        option: str,
+        pricing: str,
+        mtbf: Seconds | None,
+        interruptions: float | None,
+        checkpoint: Seconds | None,
+        restart: Seconds | None,
+    ) -> Failures:
+        """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
+        ScenarioError where something is left open."""
+        if checkpoint is None or restart is None:
+            raise ScenarioError(f"{option}: failures need --checkpoint and --restart, and --mtbf or --interruptions")
+        if interruptions is not None and pricing != SPOT:
+            raise ScenarioError("--interruptions: only spot servers are interrupted; give --pricing spot")
+        return cls(0.0 if mtbf is None else 3600.0 / mtbf, interruptions or 0.0, checkpoint, restart)
+
+    @property
+    def per_hour(self) -> float:
+        """Failures and interruptions of one server per hour."""
+        return self.failing + self.interrupted
+
+    def interval(self, work_s: Seconds, servers: int) -> Seconds | None:
+        """Seconds of work between checkpoints that end the training soonest; None: without any."""
+        if not self.per_hour:
+            return None
+        often, pieces, whole = self._means(work_s, servers)
+        return often if pieces < whole else None
+
+    def seconds(self, work_s: Amount, servers: int) -> Amount:
+        """Mean seconds until that much work is done, with checkpoints as often as is best; infinite: never."""
+        if not self.per_hour:
+            return work_s
+        _, pieces, whole = self._means(work_s, servers)
+        shorter: Amount = np.minimum(pieces, whole)
+        return shorter
+
+    def ends(self, servers: int) -> bool:
+        """Whether long trainings end on so many servers."""
+        return self.seconds(LONG_S, servers) < inf
+
+    def _means(self, work_s: Amount, servers: int) -> tuple[Seconds, Amount, Amount]:
+        """The best interval between checkpoints, and the mean seconds with it and without a checkpoint."""
+        mtbf_s = 3600.0 / (self.per_hour * servers)
+        often, rest = best_interval(self.checkpoint_s, mtbf_s), (self.checkpoint_s, self.restart_s, mtbf_s)
+        return often, expected_time(work_s, often, *rest), expected_time(work_s, None, *rest)
+
+    def report(self, row: TargetRow, servers: int) -> FailuresReport:
+        """A row's training with its failures; `row` has seconds."""
+        work_s, ends = row.seconds, (row.seconds_low, row.seconds_high)
+        assert work_s is not None
+        low, high = (None if end is None else _finite(self.seconds(end, servers)) for end in ends)
+        total = _finite(self.seconds(work_s, servers))
+        return FailuresReport(
+            checkpoint_every_s=self.interval(work_s, servers),
+            seconds=total,
+            seconds_low=low,
+            seconds_high=high,
+            failures=None if total is None else total * self.per_hour * servers / 3600.0,
+            cost=None if total is None or row.cost is None else row.cost * total / work_s,
+        )
+
+    def other_pricing(self, work_s: Seconds, cluster: ClusterSpec, book: PriceBook) -> OtherPricing | None:
+        """The same training on demand in place of spot, or the reverse; None without two different prices, or without
+        an end."""
+        rents = {pricing: rent_of(cluster, replace(book, pricing=pricing)) for pricing in (ON_DEMAND, SPOT)}
+        on_demand, spot = rents[ON_DEMAND], rents[SPOT]
+        if on_demand is None or spot is None or on_demand.per_hour == spot.per_hour:
+            return None
+        total = _finite(replace(self, interrupted=0.0).seconds(work_s, cluster.servers))
+        if total is None:
+            return None
+        other = on_demand if book.pricing == SPOT else spot
+        rate = self._rate(work_s, cluster.servers, total * on_demand.per_hour / spot.per_hour)
+        return OtherPricing(ON_DEMAND if other is on_demand else SPOT, total, other.per_hour * total / 3600.0, rate)
+
+    def _rate(self, work_s: Seconds, servers: int, most_s: Seconds) -> float | None:
+        """Interruptions of a server per hour with which the training takes `most_s`; None: it takes more with none."""
+
+        def takes(rate: float) -> Seconds:
+            return float(replace(self, interrupted=rate).seconds(work_s, servers))
+
+        if takes(0.0) >= most_s:
+            return None
+        low, high = 0.0, 3600.0 / work_s
+        while takes(high) < most_s:
+            low, high = high, 2.0 * high
+        for _ in range(STEPS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if takes(middle) < most_s else (low, middle)
+        return low
+
+
+def _finite(seconds: float) -> Seconds | None:
+    return float(seconds) if seconds < inf else None

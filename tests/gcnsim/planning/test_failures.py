@@ -1,0 +1,150 @@
+"""Failures and interruptions of a training, and spot against on demand."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import validate
+
+import gcnsim
+from gcnsim.core.errors import ScenarioError
+from gcnsim.cost.checkpoints import best_interval, expected_time
+from gcnsim.planning.capacity_goal import time_text
+from gcnsim.planning.failures import Failures
+from gcnsim.report.answer.rows import with_failures
+from gcnsim.results import TargetRow
+
+
+def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
+    answer = gcnsim.what_if(
+        gpus=6,
+        method="pipegcn",
+        target_accuracy=0.9,
+        iterations_needed={"pipegcn": 500_000},
+        mtbf="1000h",
+        interruptions=0.05,
+        prices=SPOT_PRICES,
+        checkpoint="30s",
+        restart="5min",
+        processes=1,
+    )
+    (row,) = answer.payload["target"]["rows"]
+    found, mtbf_s = row["failures"], 3600 / (3 * (1 / 1000 + 0.05))
+    assert found["checkpoint_every_s"] == pytest.approx(best_interval(30.0, mtbf_s))
+    wanted = expected_time(row["seconds"], found["checkpoint_every_s"], 30.0, 300.0, mtbf_s)
+    assert found["seconds"] == pytest.approx(wanted)
+    assert found["seconds_low"] < found["seconds"] < found["seconds_high"]
+    assert found["failures"] == pytest.approx(wanted / mtbf_s)
+    assert found["cost"] / row["cost"] == pytest.approx(found["seconds"] / row["seconds"])
+    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    validate(dict(answer.payload), schema)
+    text = " ".join(str(answer).split())
+    assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
+
+
+SPOT_PRICES = gcnsim.PriceBook.of(pricing="spot")
+
+
+def test_at_the_break_even_rate_spot_costs_what_it_costs_on_demand() -> None:
+    question: dict[str, Any] = {
+        "gpus": 6, "method": "pipegcn", "iterations_needed": 500_000, "checkpoint": "30s", "restart": "5min",
+        "mtbf": "1000h", "processes": 1,
+    }  # fmt: skip
+    (on_demand,) = gcnsim.what_if(**question).payload["target"]["rows"]
+    other = on_demand["other_pricing"]
+    assert other["pricing"] == "spot"
+    assert other["cost"] < on_demand["failures"]["cost"], "without interruptions"
+    rate = other["break_even_per_hour"]
+    (spot,) = gcnsim.what_if(**question, prices=SPOT_PRICES, interruptions=rate).payload["target"]["rows"]
+    assert spot["failures"]["cost"] == pytest.approx(on_demand["failures"]["cost"])
+    assert spot["other_pricing"]["pricing"] == "on-demand"
+    assert spot["other_pricing"]["cost"] == pytest.approx(on_demand["failures"]["cost"])
+    assert spot["other_pricing"]["break_even_per_hour"] == pytest.approx(rate)
+    text = " ".join(str(gcnsim.what_if(**question)).split())
+    assert f"spot costs less below {rate:.2g} interruptions of a server per hour" in text
+
+
+def test_one_price_for_both_is_not_compared() -> None:
+    own = gcnsim.PriceBook.of(["t4=1USD/h"])
+    answer = gcnsim.what_if(
+        gpus=2, method="pipegcn", iterations_needed=500, checkpoint="30s", restart="5min", prices=own, processes=1
+    )
+    (row,) = answer.payload["target"]["rows"]
+    assert "other_pricing" not in row
+    assert "failures" not in row, "none was said to happen"
+
+
+def test_only_spot_servers_are_interrupted() -> None:
+    with pytest.raises(ScenarioError, match="--interruptions: only spot servers are interrupted"):
+        gcnsim.what_if(gpus=2, iterations_needed=5, interruptions=0.1, checkpoint="30s", restart="5min")
+
+
+def _with_failures(seconds: float, high: float, failures: Failures) -> TargetRow:
+    row = TargetRow("pipegcn", 1, 1.0, 1.0, 2, 100, seconds, seconds / 2, high, None, "your figure")
+    return replace(row, failures=failures.report(row, 1))
+
+
+@pytest.mark.parametrize(("work", "best"), [(60.0, 61.1), (600.0, None), (1100.0, None)])
+def test_a_training_below_the_interval_needs_no_checkpoint(work: float, best: float | None) -> None:
+    mtbf_s = 5 * 3600.0
+    found = _with_failures(work, 2 * work, Failures(0.2, 0.0, 30.0, 300.0)).failures
+    assert found is not None
+    assert found.checkpoint_every_s is None
+    without = mtbf_s * math.exp(300 / mtbf_s) * math.expm1(work / mtbf_s)
+    assert found.seconds == pytest.approx(without)
+    assert best is None or found.seconds == pytest.approx(best, abs=0.1)
+    assert without < expected_time(work, work, 30.0, 300.0, mtbf_s)
+
+
+def test_an_upper_end_without_end_is_said() -> None:
+    row = _with_failures(60.0, 1.5e7, Failures(60.0, 0.0, 1e5, 300.0))
+    assert row.failures is not None
+    assert (row.failures.seconds_low is None, row.failures.seconds_high) == (False, None)
+    low = time_text(row.failures.seconds_low or 0.0)
+    assert f" ({low} to practically never)" in with_failures(row)
+
+
+def test_a_training_without_a_checkpoint_says_so() -> None:
+    text = with_failures(_with_failures(60.0, 120.0, Failures(0.2, 0.0, 30.0, 300.0)))
+    assert text.startswith("; with failures (0.0034 expected, no checkpoint) 61.1 s (")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart"),
+        ({"checkpoint": "30s"}, "--checkpoint: failures need "),
+        ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
+        ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
+    ],
+)
+def test_failures_are_asked_for_whole(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(words)):
+        gcnsim.what_if(gpus=2, target_accuracy=0.9, iterations_needed={"pipegcn": 5}, **given)
+
+
+def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None:
+    said: list[str] = []
+    gcnsim.what_if(
+        gpus=2,
+        method="pipegcn",
+        target_accuracy=0.9,
+        iterations_needed={"full-graph": 5},
+        mtbf="1000h",
+        checkpoint="30s",
+        restart="1min",
+        processes=1,
+        notice=said.append,
+    )
+    assert said == ["failures not computed: the number of iterations is not known"]
+
+
+def test_failures_alone_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="--mtbf: is of a training; give --iterations-needed"):
+        gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")
