@@ -104,6 +104,7 @@ def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGra
         samples=epsilon < 1.0 or picks,
         picks=picks,
         period=method_of(options.method, options.knobs).period,
+        seed=options.seed,
         norm=norm,
         factor=machine.factor,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.core.errors import FileError
+from runtime.emulation.throughput import free_port
 from runtime.record.folder_lock import lock_folder
 from runtime.survey import read_rule
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell
@@ -24,12 +25,6 @@ def by_hand(rank: int, port: int, command: Sequence[str] = TRAIN, **more: str) -
     """The command of one of two workers that nobody launched."""
     named = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **more}
     return ["env", *(f"{name}={value}" for name, value in named.items()), *command]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> None:
