@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.evidence.fit_hosts import messages
-from gcnsim.evidence.fitting import Laws, mean
+from gcnsim.evidence.fitting import Laws, coefficients, every, mean, residual
 from gcnsim.records.calibration import Fitted
 from gcnsim.records.measurements import Measurements
 
@@ -42,6 +41,28 @@ def fit_links(measured: Measurements) -> Laws:
     if not laws.network:
         raise ScenarioError(f"{measured.path}: has no transfers; python -m runtime.measure --links measures them")
     return laws
+
+
+def messages(laws: Laws, measured: Measurements) -> bool:
+    """Fit the CPU time of a message, per byte and per message at each end, and the delay of a small message.
+
+    Returns whether transfers were measured.
+    """
+    sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
+    if not sent:
+        return False
+    # One message and a tiny answer: two messages at each end.
+    nbytes = np.array([item.params["bytes"] for item in (*sent, *received)])
+    seconds = np.array([item.seconds for item in (*sent, *received)])
+    per_message, per_byte = coefficients(seconds, np.full(nbytes.shape, 2.0), nbytes)
+    laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
+    laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
+    laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
+    tiny = min(every(measured, "p2p_oneway"), key=lambda item: item.params["bytes"])
+    # The round trip less the CPU time at both ends.
+    latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
+    laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
+    return True
 
 
 def _sharing(laws: Laws, measured: Measurements) -> None:

@@ -71,13 +71,13 @@ def test_points_are_written_for_other_programs(
 
 def test_a_dry_run_counts_the_points_and_does_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     question = tmp_path / "question.yaml"
-    text = "schema: gcnsim.sweep/1\nbase: {cluster: {gpus: 16}}\naxes: {method.tau: 0..3, run.seed: 0..4999}\n"
+    text = "schema: gcnsim.sweep/1\nbase: {cluster: {gpus: 16}}\naxes: {method.tau: 0..3, run.seed: 0..499}\n"
     question.write_text(text, encoding="utf-8")
     assert json.loads(printed(["sweep", str(question), "--dry-run", "--json"], capsys)) == {
-        "points": 20_000,
+        "points": 2_000,
         "refused": 0,
     }
-    assert printed(["sweep", str(question), "--dry-run"], capsys) == "points  20,000\n"
+    assert printed(["sweep", str(question), "--dry-run"], capsys) == "points  2,000\n"
     assert [path.name for path in tmp_path.iterdir()] == ["question.yaml"]
 
 
