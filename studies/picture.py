@@ -83,9 +83,8 @@ def _knobs(row: Any) -> list[str]:
     return found + ([f"cache {row['cache_fraction']:.0%}"] if row["cache_fraction"] else [])
 
 
-def picture() -> str:
-    """README's first question, asked and drawn: what is recommended, then the rows that were asked for."""
-    answer = gcnsim.what_if(gpus=6, bandwidth="15Gbps")
+def picture(answer: gcnsim.Answer) -> str:
+    """The answer to README's first question, drawn: what is recommended, then the rows that were asked for."""
     rows = sorted(answer.results, key=lambda row: float(row["iteration_s"]))
     return drawn([answer.recommendation["row"], *rows] if answer.recommendation["in_results"] is None else rows)
 
@@ -93,7 +92,7 @@ def picture() -> str:
 def main() -> int:
     """Write the picture; the exit code."""
     with atomic_write(PICTURE, text=True) as file:
-        file.write(picture())
+        file.write(picture(gcnsim.what_if(gpus=6, bandwidth="15Gbps")))
     return 0
 
 

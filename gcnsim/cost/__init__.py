@@ -1,7 +1,10 @@
 """Cost laws: convert counts to seconds and bytes."""
 
 from gcnsim.cost.attention import attention_cost, longest_row
-from gcnsim.cost.batch_loading import (
+from gcnsim.cost.batches import (
+    batch_layer_cost,
+    batch_loss_seconds,
+    batch_memory,
     gpu_draw_seconds,
     host_draw_core_seconds,
     pick_core_seconds,
@@ -10,7 +13,6 @@ from gcnsim.cost.batch_loading import (
     uva_graph_bytes,
     uva_row_bytes,
 )
-from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
 from gcnsim.cost.core import CoreShares, Kept, adding_seconds, core_shares, norms_seconds, socket_core_seconds
 from gcnsim.cost.device import (

@@ -117,12 +117,6 @@ def attention_cost(
     )
 
 
-def softmax_seconds(device: DeviceProfile, entries: Size, heads: int, longest: Size = 0.0) -> FloatArray:
-    """Seconds of the forward softmax of `entries` entries over their rows, for each of `heads` heads."""
-    reductions = REDUCTIONS * reduction_seconds(device, entries, heads, longest)
-    return entries_seconds(device, entries, heads, SOFTMAX_OPERANDS) + reductions
-
-
 def reduction_seconds(device: DeviceProfile, entries: Size, heads: int, longest: Size = 0.0) -> FloatArray:
     """Seconds of a maximum or sum over each row's entries, per head. longest: entries of the longest row.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from gcnsim.cost import VALUE, elementwise_seconds, gemm_seconds, map_bytes, rows_seconds, spmm_seconds
 from gcnsim.cost.layers import RELU_BACKWARD_PASSES, RELU_PASSES
-from gcnsim.evidence.fit_hosts import drawing, messages
+from gcnsim.evidence.fit_links import messages
 from gcnsim.evidence.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.records.calibration import Fitted, Residual
@@ -89,7 +89,7 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
     for term, kernels in {"elementwise": PASSES, "gemm": MAPS, "spmm": SUMS, "rows": MOVES}.items():
         points = _long(laws, measured, kernels)
         laws.residuals.append(_residual(term, chosen, points))
-    drawing(laws, measured)
+    _drawing(laws, measured)
     laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
     messages(laws, measured)
     _copies(laws, measured)
@@ -206,3 +206,26 @@ def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
             for beside in found
         ]
         laws.residuals.append(residual(f"{kernel} beside copies (no law)", by_itself, [item.seconds for item in found]))
+
+
+def _drawing(laws: Laws, measured: Measurements) -> None:
+    """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
+    draw, thin = (single(measured, name) for name in ("draw", "thin"))
+    entries = np.array([item.params["entries"] for item in draw])
+    # Every row keeps its self-loop in a sampled graph: it is an entry of the matrices, and predictions count it.
+    kept = np.array([item.params["kept"] + item.params["rows"] for item in draw])
+    seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
+    per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
+    rules = [single(measured, name) for name in ("probabilities", "inclusion", "reweigh")]
+    whole = np.array([sum(item.seconds for item in group) for group in zip(*rules, strict=True)])
+    sizes = np.array([item.params["entries"] for item in rules[0]])
+    rate = mean(sizes / whole)
+    laws.host |= {
+        "sample_edges_per_s": Fitted(1.0 / per_entry, "drawing and thinning, per stored entry"),
+        "build_entries_per_s": Fitted(1.0 / per_kept, "matrices of a drawn graph, per kept entry"),
+        "sort_edges_per_s": Fitted(rate, "probabilities, inclusion and weights, per stored entry"),
+    }
+    laws.residuals += [
+        residual("sampling", entries * per_entry + kept * per_kept + each_time, seconds),
+        residual("probabilities", sizes / rate, whole),
+    ]

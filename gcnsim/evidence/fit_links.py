@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.evidence.fit_hosts import messages
-from gcnsim.evidence.fit_waking import beside_training
-from gcnsim.evidence.fitting import Laws, mean
+from gcnsim.evidence.fitting import Laws, coefficients, every, mean, residual
 from gcnsim.records.calibration import Fitted
 from gcnsim.records.measurements import Measurements
 
@@ -24,6 +22,12 @@ WAKE_S = 5e-5
 """How long it keeps one from a thread that a message wakes, where that was not measured: the same benchmark, the mean
 on crowded cores."""
 
+WOKEN = 4
+"""Threads that a message and its answer wake: at either end the one that moves bytes, then the one that waits."""
+
+LEAST_WAKE_S = 1e-6
+"""What is left of a difference that noise hides."""
+
 
 def fit_links(measured: Measurements) -> Laws:
     """The figures of messages, on CPUs also of busy cores. Raises ScenarioError where they were not measured."""
@@ -37,6 +41,28 @@ def fit_links(measured: Measurements) -> Laws:
     if not laws.network:
         raise ScenarioError(f"{measured.path}: has no transfers; python -m runtime.measure --links measures them")
     return laws
+
+
+def messages(laws: Laws, measured: Measurements) -> bool:
+    """Fit the CPU time of a message, per byte and per message at each end, and the delay of a small message.
+
+    Returns whether transfers were measured.
+    """
+    sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
+    if not sent:
+        return False
+    # One message and a tiny answer: two messages at each end.
+    nbytes = np.array([item.params["bytes"] for item in (*sent, *received)])
+    seconds = np.array([item.seconds for item in (*sent, *received)])
+    per_message, per_byte = coefficients(seconds, np.full(nbytes.shape, 2.0), nbytes)
+    laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
+    laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
+    laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
+    tiny = min(every(measured, "p2p_oneway"), key=lambda item: item.params["bytes"])
+    # The round trip less the CPU time at both ends.
+    latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
+    laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
+    return True
 
 
 def _sharing(laws: Laws, measured: Measurements) -> None:
@@ -66,8 +92,40 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "turns of busy processes on crowded cores, median; another machine")
     laws.host["wake_s"] = Fitted(WAKE_S, "answers of a process that messages wake on busy cores, mean; another machine")
-    beside_training(laws, measured)
+    _beside_training(laws, measured)
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
+
+
+def _beside_training(laws: Laws, measured: Measurements) -> None:
+    """Replace `message_s` and `wake_s` by what was measured beside training; nothing where it was not.
+
+    Messages one right behind another, alone, find their code in the caches and an idle core. A message and its answer
+    wake WOKEN threads, one after the other, and are two messages at each end. Of all numbers of processes that leave no
+    core idle the least counts.
+    """
+    cores = int(measured.machine["cores"])
+    crowds = [item for item in measured.of("answer_beside") if item.processes >= cores]
+    if not crowds:
+        return
+    found = min(crowds, key=lambda item: item.processes)
+    names = ("answer", "answer_cpu", "answer_beside_cpu")
+    others = {
+        item.kernel: item.seconds for name in names for item in measured.of(name) if item.processes == found.processes
+    }
+    if len(others) < len(names):
+        missing = next(name for name in names if name not in others)
+        raise ScenarioError(
+            f"{measured.path}: has no kernel {missing!r} of {found.processes} processes; "
+            "python -m runtime.measure --links measures it"
+        )
+    alone, cpu_alone, cpu = (others[name] for name in names)
+    where = f"while {found.processes} processes train on {cores} cores"
+    # The processor time of either end has grown too, and is no waiting.
+    waited = max((found.seconds - alone - 2 * (cpu - cpu_alone)) / WOKEN, LEAST_WAKE_S)
+    laws.host["wake_s"] = Fitted(
+        waited, f"a message and its answer {where}, over the same alone, per thread that wakes"
+    )
+    laws.host["message_s"] = Fitted(cpu / 2, f"processor time of small messages {where}, per message and end")
 
 
 def _ring_step(measured: Measurements) -> float:

@@ -43,20 +43,24 @@ def in_schedule_words(part: MeasuredPart, *, on_host: bool) -> dict[OpKey, Float
     return found
 
 
-def in_turn(refreshing: BoolArray, period: int) -> IntArray:
-    """Numbers of measured iterations, as they are replayed one after the other and again from the first.
+def replayed(
+    refreshing: BoolArray, period: int, generator: np.random.Generator, iterations: int | None = None
+) -> IntArray:
+    """Numbers of measured iterations, int64[iterations]: each kind equally often, as far as that goes, in random order.
 
-    refreshing: bool[iterations], which refreshed the sampling probabilities. Every `period`-th one, from the first on,
-    is one of these, where both kinds were measured; each kind comes in the order in which it was measured.
+    refreshing: bool[measured], which refreshed the sampling probabilities. Every `period`-th, from the first on, is one
+    of these, where both kinds were measured. iterations: None takes the fewest periods that have all measured ones.
     """
-    if refreshing.all() or not refreshing.any():
-        return np.arange(refreshing.size)
-    kinds = [np.flatnonzero(refreshing == kind) for kind in (False, True)]
-    rounds = max(-(-kinds[0].size // (period - 1)) if period > 1 else 0, kinds[1].size)
-    due = np.arange(rounds * period) % period == 0
-    order = np.zeros(due.size, np.int64)
-    for measured, wanted in zip(kinds, (~due, due), strict=True):
-        order[wanted] = np.resize(measured, np.count_nonzero(wanted))
+    both = refreshing.any() and not refreshing.all()
+    if iterations is None:
+        refreshed = int(np.count_nonzero(refreshing))
+        rounds = max(-(-(refreshing.size - refreshed) // (period - 1)) if period > 1 else 0, refreshed)
+        iterations = rounds * period if both else refreshing.size
+    due = np.arange(iterations) % period == 0 if both else np.full(iterations, refreshing.all())
+    order = np.zeros(iterations, np.int64)
+    for kind in (False, True):
+        measured, wanted = np.flatnonzero(refreshing == kind), np.flatnonzero(due == kind)
+        order[wanted] = generator.permutation(np.resize(generator.permutation(measured), wanted.size))
     return order
 
 

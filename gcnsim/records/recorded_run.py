@@ -37,12 +37,6 @@ TIMELINE, TRACE = "timeline.parquet", "access.trace"
 COMPUTE: Final = "compute"
 """The stream of a worker's kernels in recorded spans."""
 
-FEWEST_TIMES: Final = 5
-"""The least number of iterations for a meaningful spread."""
-
-SETTLED: Final = 5
-"""Iterations at the start that are never measured: memory is first touched, pipelines fill."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:

@@ -109,7 +109,7 @@ FAR_GPUS: Final = 24
 
 
 MEASURED_GPU_ERROR: Final = 0.12
-"""90th percentile of the absolute errors of iterations whose compute was measured: 18 on an H200 (docs/validation.md)."""
+"""90th percentile of the absolute errors of 18 iterations on an H200, compute measured (docs/validation.md)."""
 
 MEASURED_LEFT_OUT: Final = 0.25
 """Half the 90 % interval of iterations on CPU cores whose compute was measured and whose links were fitted to no run:

@@ -38,6 +38,7 @@ from gcnsim.records.compute_words import (
     first_gap,
     in_schedule_words,
     placed,
+    replayed,
     unmeasured,
 )
 from gcnsim.scenario import Scenario
@@ -166,7 +167,7 @@ def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) 
     more = (part.drawn.get("hits"), part.outside_s)
     if iterations == 1:
         return Lengths({key: np.array([mean]) for key, mean in means.items()}, *more)
-    drawn = _replayed(part.refreshing, period, iterations, stream(scenario.run.seed, "measured compute", rank))
+    drawn = replayed(part.refreshing, period, stream(scenario.run.seed, "measured compute", rank), iterations)
     return Lengths({key: _scaled(near.get(key), drawn, mean) for key, mean in means.items()}, *more)
 
 
@@ -174,21 +175,6 @@ def _means(seconds: Mapping[OpKey, FloatArray], part: MeasuredPart, period: int)
     """Mean seconds of an iteration, of which one in `period` refreshes the sampling probabilities."""
     weights = iteration_weights(part.refreshing, period)
     return {key: float(weights @ values) for key, values in seconds.items()}
-
-
-def _replayed(refreshing: BoolArray, period: int, iterations: int, generator: np.random.Generator) -> IntArray:
-    """Numbers of measured iterations, int64[iterations]: each kind equally often, as far as that goes, in random order.
-
-    Every `period`-th, from the first on, refreshes the sampling probabilities, where such were measured.
-    """
-    due = np.arange(iterations) % period == 0
-    if refreshing.all() or not refreshing.any():
-        due[:] = refreshing.all()
-    drawn = np.zeros(iterations, np.int64)
-    for kind in (False, True):
-        measured, wanted = np.flatnonzero(refreshing == kind), np.flatnonzero(due == kind)
-        drawn[wanted] = generator.permutation(np.resize(generator.permutation(measured), wanted.size))
-    return drawn
 
 
 def _scaled(measured: FloatArray | None, drawn: IntArray, mean: Seconds) -> FloatArray:

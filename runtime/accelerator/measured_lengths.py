@@ -14,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.core.ids import FloatArray, Layer
+from gcnsim.core.streams import stream
 from gcnsim.records.compute_facts import MeasuredPart, OpKey
-from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, in_turn, placed, unmeasured
+from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, placed, replayed, unmeasured
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.lengths import Layered, OpSeconds
 
@@ -36,13 +37,14 @@ class MeasuredSeconds(OpSeconds):
         samples: bool,
         picks: bool,
         period: int | None,
+        seed: int,
         **named: Any,
     ) -> None:
         """exchanges: whether boundary rows travel. samples: whether a thread draws graphs. picks: whether the device
         then picks their entries. period: iterations from one refresh of the sampling probabilities to the next, if
-        there is any. Other arguments as of `OpSeconds`."""
+        there is any. seed: of the order in which they are replayed. Other arguments as of `OpSeconds`."""
         super().__init__(*arguments, **named)
-        order = in_turn(part.refreshing, period or 1)
+        order = replayed(part.refreshing, period or 1, stream(seed, "measured compute", self._part.rank))
         own = {key: values[order] for key, values in in_schedule_words(part, on_host=not picks).items()}
         looked_up = own.pop(LOOKUP, None)
         self._measured = placed(own, set(self._keys(exchanges=exchanges, samples=samples, picks=picks)))

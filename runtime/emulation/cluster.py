@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ from gcnsim.core.units import BANDWIDTH
 from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
-from runtime.emulation.throughput import measure
+from runtime.emulation.throughput import free_port, measure
 from runtime.launch.parent import ProcessGroup, ProcessSpec, StopRequests, answer
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import FAILURES, Exit, read_failures
@@ -157,7 +156,7 @@ def _congestion() -> str:
 def _trained(
     facts: Emulation, made: Network | None, training: Sequence[str], requests: StopRequests, folder: Path, say: Say
 ) -> int:
-    port = PORT if made is not None else _free_port()
+    port = PORT if made is not None else free_port()
     group = ProcessGroup(requests, _GRACE_S, _LEAVE_S)
     accelerator = None if facts.accelerator is None else Accelerator(**facts.accelerator)
     if accelerator is not None and accelerator.gpus_per_switch:
@@ -213,9 +212,3 @@ def _process(
         env[COPIES] = str(folder / "copies")
     prefix = [] if made is None else made.inside(host)
     return ProcessSpec([*prefix, *agent, *torchrun, "--threads", str(threads), *training], env | facts.environment())
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -32,7 +32,7 @@ def measure(network: Network | None, seconds: float, *, calm: bool = False) -> f
     calm: by processes that are first in line for a core, as workers are that wait in the place of computing. None when
     a pump fails.
     """
-    places = [("127.0.0.1", _free_port()) for _ in range(2)] if network is None else _places(network)
+    places = [("127.0.0.1", free_port()) for _ in range(2)] if network is None else _places(network)
     pumps = []
     for host, (address, port) in enumerate(places):
         there = places[(host + 1) % len(places)]
@@ -56,7 +56,8 @@ def _places(network: Network) -> list[tuple[str, int]]:
     return [(network.address(host), PORT) for host in range(network.hosts)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody uses."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port

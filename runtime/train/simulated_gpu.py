@@ -107,6 +107,7 @@ def _lengths(
         samples=epsilon < 1.0 or picks,
         picks=picks,
         period=method_of(options.method, options.knobs).period,
+        seed=options.seed,
         norm=norm,
         waits_in_layers=waits_in_layers,
         factor=machine.factor,

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from studies.hashes import VERSIONS, pins
-from studies.picture import PICTURE, picture
 from studies.site import (
     anchor,
     astray,
@@ -28,7 +27,7 @@ from studies.site import (
     rewritten,
     schemas,
 )
-from tests.docs.examples import DOCUMENTS, ROOT, alike
+from tests.docs.examples import DOCUMENTS, ROOT
 from tests.docs.test_links import anchors_of
 
 NAMES = [f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]
@@ -147,12 +146,6 @@ def test_what_leads_nowhere_or_elsewhere_is_found(tmp_path: Path) -> None:
         "index.html: loads //x.org/a.css",
         "index.html: a.js is not there",
     ]
-
-
-def test_the_picture_is_of_todays_answer() -> None:
-    stored, today = PICTURE.read_text(encoding="utf-8").splitlines(), picture().splitlines()
-    assert len(stored) == len(today)
-    assert [pair for pair in zip(stored, today, strict=True) if not alike(*pair)] == []
 
 
 def test_readme_is_a_screen_and_a_half() -> None:

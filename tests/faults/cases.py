@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runtime.emulation.network import DEVICE, Network, reshape
+from runtime.emulation.throughput import free_port
 from tests.faults.training import (
     BANDWIDTH,
     EVERY,
@@ -31,7 +32,7 @@ from tests.faults.training import (
 )
 from tests.runtime.emulation.places import EMULATE, namespaces
 from tests.runtime.shell import ROOT, TRAIN, gone
-from tests.runtime.train.test_meeting import by_hand, free_port
+from tests.runtime.train.test_meeting import by_hand
 
 STOPPED_S: Final = 20.0
 CUT_S: Final = 5.0

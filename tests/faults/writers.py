@@ -118,17 +118,18 @@ ELSEWHERE: Final = {"images": "needs Kaleido and a browser; each image is writte
 def kill_writers(home: Path, kills: int, seed: int, only: str) -> Iterator[tuple[str, int, float, str | None]]:
     """Each command's name, how often it was killed, seconds, and what is wrong."""
     home.mkdir(parents=True)
-    _inputs(home)
-    for index, writer in enumerate(WRITERS):
-        if only in f"{writer.name} SIGKILL":
-            begun = time.monotonic()
-            folder = home / str(index)
-            try:
-                _killed(writer, home, folder, kills, random.Random(f"{seed}/{writer.name}"))
-                wrong = None
-            except (BrokenError, GcnsimError, subprocess.TimeoutExpired) as error:
-                wrong = " ".join(str(error).split())
-            yield writer.name, kills, time.monotonic() - begun, wrong
+    chosen = [writer for writer in WRITERS if only in f"{writer.name} SIGKILL"]
+    if chosen:
+        _inputs(home)
+    for index, writer in enumerate(chosen):
+        begun = time.monotonic()
+        folder = home / str(index)
+        try:
+            _killed(writer, home, folder, kills, random.Random(f"{seed}/{writer.name}"))
+            wrong = None
+        except (BrokenError, GcnsimError, subprocess.TimeoutExpired) as error:
+            wrong = " ".join(str(error).split())
+        yield writer.name, kills, time.monotonic() - begun, wrong
 
 
 def _inputs(home: Path) -> None:

@@ -15,7 +15,6 @@ DOORS: Final = frozenset(
         *("kind_of", "loadtxt", "genfromtxt", "fromstring", "fromfile", "ZipFile", "is_zipfile", "GzipFile"),
         *("ParquetFile", "DictReader", "safe_open", "memmap", "file_text", "file_start", "plain_bytes", "opened"),
         *(
-            "read_arrays",
             "read_npy",
             "npy_shape",
             "read_raw",

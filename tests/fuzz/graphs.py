@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from gcnsim.core.errors import FileError
 from gcnsim.graph import Graph, build_csr, load_graph
 from gcnsim.graph.assign import partition_graph
-from gcnsim.graph.formats.arrays import read_arrays
+from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import DglFolder, layout_of
 from gcnsim.graph.formats.nodes import check_features, read_nodes
 from gcnsim.graph.formats.write import write_npz
@@ -96,7 +96,9 @@ def _archive(folder: Path) -> None:
     memory_to_load(path, features=True)
     graph = load_graph(path)
     check_features(path)
-    read_arrays(path, ["x", "labels", "edge_index"])
+    with opened(path) as archive:
+        for name in sorted({"x", "labels", "edge_index"} & {*archive.names()}):
+            archive.array(name)
     read_nodes(path, graph.nodes)
 
 

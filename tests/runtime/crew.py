@@ -88,6 +88,8 @@ def _serve(end: Connection) -> None:
         _wait_for_others(Path(meeting), place)
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
+        # A meeting that failed has been counted too, and the count names the next one.
+        torch.distributed.distributed_c10d._world.group_count = 0
 
 
 def _mark(meeting: Path, rank: int) -> Path:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 
 import runtime.train.session
 from gcnsim.core.errors import GcnsimError
 from runtime.launch import Place, Watch
+from runtime.launch.watch import PARENT
 from runtime.options import Options
 from runtime.train.checkpoint.state import save
 from runtime.train.loop import DivergedError
@@ -110,13 +112,42 @@ def spoilt(place: Place, options: Options, at: int, value: float) -> str:
     return "nobody noticed"
 
 
-def worked(place: Place, words: Sequence[str], folder: str) -> str:
-    """What the only worker of `python -m runtime.train` with `words`, begun in `folder`, prints."""
-    tasks, content = tasks_of(words), io.StringIO()
-    assert tasks is not None
-    with contextlib.chdir(folder), contextlib.redirect_stdout(content):
-        assert work(tasks, replace(place, launched=False)) == 0
-    return content.getvalue()
+def told(place: Place, words: Sequence[str], folder: str, terminal: TextIO | None = None) -> tuple[str, str, str]:
+    """What a worker of `python -m runtime.train` with `words`, begun in `folder`, prints: on standard output, on
+    standard error (a terminal, if one is given), and the user's error that ends it, if one does."""
+    out, err, why = io.StringIO(), io.StringIO(), ""
+    parent, ours = os.pipe()  # of the process that launches workers
+    os.environ[PARENT] = str(parent)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(terminal or err):
+        try:
+            assert work(tasks_of(words) or (), place) == 0
+        except GcnsimError as error:
+            why = str(error)
+        finally:
+            os.close(parent)
+            os.close(ours)
+    return out.getvalue(), err.getvalue(), why
+
+
+def worked(place: Place, words: Sequence[str], folder: str, terminal: TextIO | None = None) -> str:
+    """What a worker that trains to the end prints on standard output."""
+    out, _, why = told(place, words, folder, terminal)
+    assert not why, why
+    return out
+
+
+def seen_on_a_terminal(place: Place, words: Sequence[str], folder: str) -> tuple[str, str]:
+    """What such a worker prints on standard output, and on a terminal in the place of standard error."""
+    master, slave = os.openpty()
+    with open(slave, "w", encoding="utf-8") as terminal:
+        out = worked(place, words, folder, terminal)
+    os.set_blocking(master, False)
+    seen = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(master, 4096):
+            seen += piece
+    os.close(master)
+    return out, seen.decode()
 
 
 def opened(place: Place, options: Options) -> Session:

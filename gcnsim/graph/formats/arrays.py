@@ -14,12 +14,12 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,6 +28,9 @@ from gcnsim.core.container import fits_memory
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray, frozen
 from gcnsim.graph.formats.source import file_start
+
+if TYPE_CHECKING:
+    from gcnsim.graph.formats.contents import ArraySource
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -61,17 +64,6 @@ _MOST_WHOLE = 2.0**53
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
 
-def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
-    """The named arrays that exist in the archive at `path`, read-only; the others are not read.
-
-    Raises FileError, starting with the path, if it is unreadable or damaged, or if one of them is an object array.
-    """
-    source = Path(path)
-    file_start(source)
-    with opened(source) as archive:
-        return {name: archive.array(name) for name in names if name in archive}
-
-
 def npy_shape(path: Path) -> tuple[int, ...]:
     """The shape in the header of the `.npy` file at `path`. Raises FileError as in `read_npy`."""
     file_start(path)
@@ -101,8 +93,24 @@ def read_raw(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
         return np.frombuffer(path.read_bytes(), kind).reshape(shape)
 
 
+class WholeNumbers:
+    """Rows of whole numbers of an `ArraySource`."""
+
+    __slots__ = ()
+
+    def integers(self: ArraySource, key: str) -> AnyArray:
+        """The array, refused unless it is a row of whole numbers; floats that are whole come as int64."""
+        return whole_row(self.where(key), self.array(key))
+
+    def numbers(self: ArraySource, key: str, count: int) -> list[int]:
+        """`count` integers; another number of them is refused before reading."""
+        if self.shape(key) != (count,):
+            raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
+        return [int(integer) for integer in self.integers(key)]
+
+
 @dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(WholeNumbers):
     """An open .npz; its methods read one array each, checked against the zip's checksum."""
 
     path: Path
@@ -159,17 +167,6 @@ class Archive:
                         raise FileError(f"{where} holds values that are not finite in float32; finite ones are needed")
             if left or file.read(1):
                 raise FileError(f"{where}: truncated or altered: its bytes are not {dtype}{list(shape)}")
-
-    def integers(self, key: str) -> AnyArray:
-        """The array, refused unless it is a row of whole numbers; floats that are whole come as int64."""
-        return whole_row(self.where(key), self.array(key))
-
-    def numbers(self, key: str, count: int) -> list[int]:
-        """`count` integers; another number of them is refused before reading."""
-        self._need(key)
-        if self.shape(key) != (count,):
-            raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
-        return [int(integer) for integer in self.integers(key)]
 
     def _need(self, key: str) -> None:
         if key not in self:
@@ -272,7 +269,7 @@ def class_count(labels: AnyArray) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NpyFiles:
+class NpyFiles(WholeNumbers):
     """`.npy` files as `contents.ArraySource`. path: their folder; files: by the name of the array."""
 
     path: Path
@@ -303,19 +300,9 @@ class NpyFiles:
         """The whole array, read-only. Raises FileError as `read_npy`."""
         return read_npy(self.files[key])
 
-    def integers(self, key: str) -> AnyArray:
-        """The array, refused unless it is a row of whole numbers."""
-        return whole_row(self.where(key), self.array(key))
-
-    def numbers(self, key: str, count: int) -> list[int]:
-        """`count` integers, refused before they are read where there are more or fewer."""
-        if self.shape(key) != (count,):
-            raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
-        return [int(number) for number in self.integers(key)]
-
 
 @dataclass(frozen=True, slots=True)
-class HeldArrays:
+class HeldArrays(WholeNumbers):
     """Arrays in memory as `contents.ArraySource`. path: the file that they come from."""
 
     path: Path
@@ -340,13 +327,3 @@ class HeldArrays:
     def array(self, key: str) -> AnyArray:
         """The array."""
         return self.arrays[key]
-
-    def integers(self, key: str) -> AnyArray:
-        """The array, refused unless it is a row of whole numbers."""
-        return whole_row(self.where(key), self.arrays[key])
-
-    def numbers(self, key: str, count: int) -> list[int]:
-        """`count` integers, refused where there are more or fewer."""
-        if self.shape(key) != (count,):
-            raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
-        return [int(number) for number in self.integers(key)]

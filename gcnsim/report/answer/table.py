@@ -16,8 +16,7 @@ from gcnsim.core.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
-from gcnsim.report.answer.layout import TableLayout, laid_out, lines_of, needed
-from gcnsim.report.answer.printed import Page
+from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered

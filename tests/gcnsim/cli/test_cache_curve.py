@@ -9,29 +9,25 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.trace import cache_curve, read_trace
+from tests.gcnsim.cli.conftest import RING, Refused
 
 
-@pytest.fixture
-def trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Six graphs of a ring of 60 nodes with chords, in three parts."""
-    graph, out = tmp_path / "ring.txt", tmp_path / "ring.trace"
-    graph.write_text("".join(f"{v} {(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7)))
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six graphs of the ring, in three parts."""
+    folder = tmp_path_factory.mktemp("trace")
+    graph, out = folder / "ring.txt", folder / "ring.trace"
+    graph.write_text(RING)
     words = ("trace", "record", str(graph), "--parts", "3", "--epsilon", "0.2", "--iterations", "6", "--out", str(out))
     assert main(words) == 0
-    capsys.readouterr()
     return out
 
 
+CURVE = ("trace", "cache-curve")
+
+
 def call(*words: str | Path) -> int:
-    return main(["trace", "cache-curve", *(str(word) for word in words)])
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    assert call(*words) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    return captured.err
+    return main([*CURVE, *(str(word) for word in words)])
 
 
 def test_the_table_has_a_line_for_each_rule_size_and_worker(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +64,7 @@ def test_json_is_the_curve_and_the_same_each_time(trace: Path, capsys: pytest.Ca
         assert [worker["hits"] for worker in text["workers"]] == [worker.hits for worker in point.workers]
 
 
-def test_csv_and_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_and_page(trace: Path, tmp_path: Path) -> None:
     table, page = tmp_path / "a.csv", tmp_path / "a.html"
     assert call(trace, "--policy", "degree,inclusion", "--size", "30%", "--csv", table, "--html", page) == 0
     rows = list(csv.DictReader(table.read_text().splitlines()))
@@ -97,28 +93,28 @@ def test_csv_and_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         (("--csv", "a.out", "--html", "a.out"), "a.out: given to both"),
     ],
 )
-def test_bad_input_is_one_line(
-    trace: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
-) -> None:
-    assert message in refused(capsys, trace, *words)
+def test_bad_input_is_one_line(trace: Path, words: tuple[str, ...], message: str, refused: Refused) -> None:
+    assert message in refused(*CURVE, trace, *words)
 
 
-def test_a_missing_or_foreign_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "none.trace" in refused(capsys, tmp_path / "none.trace")
+def test_a_missing_or_foreign_file_is_named(tmp_path: Path, refused: Refused) -> None:
+    assert "none.trace" in refused(*CURVE, tmp_path / "none.trace")
     (tmp_path / "text.trace").write_text("not a trace")
-    assert "text.trace" in refused(capsys, tmp_path / "text.trace")
+    assert "text.trace" in refused(*CURVE, tmp_path / "text.trace")
 
 
-def test_a_single_worker_needs_no_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_worker_needs_no_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Refused) -> None:
     graph, out = tmp_path / "pair.txt", tmp_path / "alone.trace"
     graph.write_text("0 1\n1 2\n")
     assert main(["trace", "record", str(graph), "--parts", "1", "--out", str(out)]) == 0
     capsys.readouterr()
-    assert f"{out}: none of its graphs needs a row" in refused(capsys, out)
+    assert f"{out}: none of its graphs needs a row" in refused(*CURVE, out)
 
 
-def test_without_the_extra(trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra(
+    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refused: Refused
+) -> None:
     monkeypatch.setitem(sys.modules, "libcachesim", None)
     assert call(trace) == 0
     capsys.readouterr()
-    assert "pip install 'gcnsim[caches]'" in refused(capsys, trace, "--policy", "all")
+    assert "pip install 'gcnsim[caches]'" in refused(*CURVE, trace, "--policy", "all")

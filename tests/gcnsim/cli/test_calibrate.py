@@ -9,6 +9,7 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.records.calibration import read_calibration, write_calibration
+from tests.gcnsim.cli.conftest import Refused
 from tests.gcnsim.evidence import made_gpu as gpu
 from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, parts_measured, simulated
 from tests.gcnsim.evidence.made_calibration import calibration, measurements, write_measurements
@@ -16,15 +17,6 @@ from tests.gcnsim.evidence.made_calibration import calibration, measurements, wr
 
 def call(*words: str | Path) -> int:
     return main(["calibrate", *(str(word) for word in words)])
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    assert call(*words) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("gcnsim: ")
-    return captured.err
 
 
 def test_measurements_become_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,7 +30,7 @@ def test_measurements_become_a_record(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [source.name for source in record.inputs] == ["links.json"]
 
 
-def test_the_same_input_gives_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_input_gives_the_same_file(tmp_path: Path) -> None:
     path = write_measurements(tmp_path / "links.json")
     for name in ("a.json", "b.json"):
         assert call(path, "--out", tmp_path / name) == 0
@@ -86,26 +78,28 @@ def test_a_gpus_record_changes_the_answer_for_that_gpu_alone(
     assert f"cluster.calibration: {out} is for t4, cluster.device is l4" in capsys.readouterr().err
 
 
-def test_bad_input_is_one_line_and_leaves_no_record(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_line_and_leaves_no_record(write_run: WriteRun, tmp_path: Path, refused: Refused) -> None:
     out = tmp_path / "c.json"
     path = write_measurements(tmp_path / "links.json")
-    assert "none.json: cannot be read" in refused(capsys, tmp_path / "none.json", "--out", out)
-    assert "python -m runtime.measure --links writes such a file" in refused(capsys, _broken(tmp_path), "--out", out)
+    assert "none.json: cannot be read" in refused("calibrate", tmp_path / "none.json", "--out", out)
+    assert "python -m runtime.measure --links writes such a file" in refused(
+        "calibrate", _broken(tmp_path), "--out", out
+    )
     document = gpu.measurements()
     document["measurements"] = [
         measurement for measurement in document["measurements"] if measurement["kernel"] != "pack"
     ]
     partial = write_measurements(tmp_path / "partial.json", document)
-    assert "partial.json: has no kernel 'pack'" in refused(capsys, partial, "--out", out)
+    assert "partial.json: has no kernel 'pack'" in refused("calibrate", partial, "--out", out)
     core = parts_measured(tmp_path, write_run("run"))[0]
     compute = ("--measured-compute", core)
-    assert "none/run.json: cannot be read" in refused(capsys, path, "--runs", tmp_path / "none", *compute, "--out", out)
-    assert "allowed: with --measured-compute" in refused(capsys, path, "--runs", tmp_path / "run", "--out", out)
-    assert "Missing argument" in refused(capsys)
+    assert "none/run.json: cannot be read" in refused(
+        "calibrate", path, "--runs", tmp_path / "none", *compute, "--out", out
+    )
+    assert "allowed: with --measured-compute" in refused("calibrate", path, "--runs", tmp_path / "run", "--out", out)
+    assert "Missing argument" in refused("calibrate")
     assert not out.exists()
-    text = refused(capsys, path, "--out", tmp_path / "no" / "c.json")
+    text = refused("calibrate", path, "--out", tmp_path / "no" / "c.json")
     assert "c.json: " in text
 
 
@@ -113,44 +107,35 @@ def _broken(tmp_path: Path) -> Path:
     return write_measurements(tmp_path / "broken.json", {"schema": "gcnsim.measurements/1"})
 
 
-def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("--help") == 0
-    assert "gcnsim calibrate profile.json" in capsys.readouterr().out
-
-
-def test_a_run_counts_once_even_from_a_copy(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_counts_once_even_from_a_copy(write_run: WriteRun, tmp_path: Path, refused: Refused) -> None:
     profile, one, copy = write_measurements(tmp_path / "links.json"), write_run("one"), write_run("copy")
     compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, one))
     for other in (one, copy):
-        text = refused(capsys, profile, "--runs", one, "--runs", other, *compute, "--out", tmp_path / "c.json")
+        text = refused("calibrate", profile, "--runs", one, "--runs", other, *compute, "--out", tmp_path / "c.json")
         assert text == f"gcnsim: --runs: {other} is the same run as {one}; allowed: each once\n"
     assert not (tmp_path / "c.json").exists()
 
 
 @pytest.mark.parametrize(("name", "value", "message"), [("cpu", "EPYC", "EPYC, "), ("cores", 64, "64 cores, ")])
 def test_runs_of_another_machine_are_refused(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, message: str
+    write_run: WriteRun, tmp_path: Path, name: str, value: object, message: str, refused: Refused
 ) -> None:
     profile, folder = write_measurements(tmp_path / "links.json"), write_run("run")
     document = json.loads((folder / "run.json").read_text())
     document["hardware"][name] = value
     (folder / "run.json").write_text(json.dumps(document))
     compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
-    text = refused(capsys, profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
+    text = refused("calibrate", profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
     assert text.startswith(f"gcnsim: {folder}: ran on {message}measured was ")
 
 
-def test_a_trace_of_another_graph_is_refused(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trace_of_another_graph_is_refused(write_run: WriteRun, tmp_path: Path, refused: Refused) -> None:
     profile, folder = write_measurements(tmp_path / "links.json"), write_run("run")
     document = json.loads((folder / "run.json").read_text())
     document["graph"]["hash"] = "cd" * 32
     (folder / "run.json").write_text(json.dumps(document))
     compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
-    text = refused(capsys, profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
+    text = refused("calibrate", profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
     assert "access.trace: is of the graph " in text
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
+from tests.gcnsim.cli.conftest import Refused
 from tests.gcnsim.records.made_traces import folder
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
@@ -29,15 +30,13 @@ def test_two_scenarios_as_text_and_json(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("path", ["nowhere", "nowhere.yaml", "nowhere.json#2"])
-def test_a_source_that_is_not_there(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", A, path]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"gcnsim: {path}: ")
-    assert captured.err.count("\n") == 1
+def test_a_source_that_is_not_there(path: str, refused: Refused) -> None:
+    assert refused("compare", A, path).startswith(f"gcnsim: {path}: ")
 
 
-def test_a_trace_of_a_profiler_and_what_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_of_a_profiler_and_what_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Refused
+) -> None:
     traces = folder(tmp_path / "traces")
     names = tmp_path / "names.yaml"
     names.write_text("schema: gcnsim.trace-names/1\nnames: {sample: my_*}\n")
@@ -46,15 +45,14 @@ def test_a_trace_of_a_profiler_and_what_is_none(tmp_path: Path, capsys: pytest.C
     bad = tmp_path / "bad.json"
     bad.write_text('{"traceEvents": [')
     for given in ([str(bad), A], [str(traces), str(traces), "--names", str(bad)]):
-        assert main(["compare", *given]) == 2
-        captured = capsys.readouterr()
-        assert (captured.out, captured.err.count("\n")) == ("", 1)
-        assert captured.err.startswith(f"gcnsim: {bad}:")
-    assert main(["compare", str(traces), str(traces), "--names", str(names), "--json-out", str(names)]) == 2
-    assert "is read by this command and would be replaced" in capsys.readouterr().err
+        assert refused("compare", *given).startswith(f"gcnsim: {bad}:")
+    text = refused("compare", traces, traces, "--names", names, "--json-out", names)
+    assert "is read by this command and would be replaced" in text
 
 
-def test_a_result_that_lacks_a_part_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_that_lacks_a_part_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Refused
+) -> None:
     assert main(["simulate", B, "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     path = tmp_path / "result.json"
@@ -64,5 +62,4 @@ def test_a_result_that_lacks_a_part_is_one_line(tmp_path: Path, capsys: pytest.C
     assert "cluster.gpus" in capsys.readouterr().out
     del content["memory"]["tightest"]
     path.write_text(json.dumps(content))
-    assert main(["compare", str(path), A]) == 2
-    assert capsys.readouterr().err == f"gcnsim: {path}: memory: lacks 'tightest'; not what gcnsim simulate writes\n"
+    assert refused("compare", path, A) == f"gcnsim: {path}: memory: lacks 'tightest'; not what gcnsim simulate writes\n"

@@ -276,11 +276,6 @@ def test_user_errors_pass_through_to_the_door(cycle: Path) -> None:
         _run("info", "none.npz")
 
 
-@pytest.mark.parametrize("command", ["info amazon_cs.npz", "partition amazon_cs.npz", "convert ogbn_products"])
-def test_help_holds_an_example(command: str) -> None:
-    assert f"gcnsim graph {command}" in _run(command.split()[0], "--help")
-
-
 def test_a_mean_that_is_no_whole_number_has_a_decimal(tmp_path: Path) -> None:
     ring, nodes = build_csr(np.arange(6), np.roll(np.arange(6), -1), 6, "ring"), np.arange(6)
     masks = {"train_mask": nodes < 3, "val_mask": nodes == 3, "test_mask": nodes > 3}

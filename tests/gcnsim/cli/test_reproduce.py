@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
+from tests.gcnsim.cli.conftest import Refused
 
 TABLE = """\
 paper: {id: psc_gcn}
@@ -54,26 +55,24 @@ def test_the_answer_as_json(published: Path, capsys: pytest.CaptureFixture[str])
     assert found["cells"][0]["error"] == pytest.approx(found["cells"][0]["predicted"] / 1.5974 - 1.0)
 
 
-def test_an_unknown_method_is_one_line(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_method_is_one_line(published: Path, refused: Refused) -> None:
     text = TABLE.replace("method: graphsage", "method: graphsag")
     (published / "psc_gcn.yaml").write_text(text, encoding="utf-8")
-    assert main(["reproduce", "--published", str(published)]) == 2
-    message = capsys.readouterr().err
+    message = refused("reproduce", "--published", published)
     assert "unknown method 'graphsag'; did you mean 'graphsage'?" in message
-    assert message.count("\n") == 1
 
 
-def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--published", str(tmp_path / "none")]) == 2
-    assert "is not a folder of published facts" in capsys.readouterr().err
+def test_a_missing_folder_is_one_line(tmp_path: Path, refused: Refused) -> None:
+    assert "is not a folder of published facts" in refused("reproduce", "--published", tmp_path / "none")
 
 
-def test_one_paper_alone_is_predicted_in_one_process(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_paper_alone_is_predicted_in_one_process(
+    published: Path, capsys: pytest.CaptureFixture[str], refused: Refused
+) -> None:
     (published / "other.yaml").write_text(TABLE.replace("id: psc_gcn", "id: nobody"), encoding="utf-8")
     words = ["reproduce", "--published", str(published), "--json", "--processes", "1"]
     assert main([*words, "--paper", "psc_gcn"]) == 0
     assert json.loads(capsys.readouterr().out)["papers"].keys() == {"psc_gcn"}
-    assert main([*words, "--paper", "psc_gnc"]) == 2
-    assert "paper 'psc_gnc' has no published facts; did you mean 'psc_gcn'?" in capsys.readouterr().err
-    assert main(words) == 2
-    assert "no setting of 'nobody' for 'reddit'; papers: bns_gcn, pagraph, pipegcn," in capsys.readouterr().err
+    message = "paper 'psc_gnc' has no published facts; did you mean 'psc_gcn'?"
+    assert message in refused(*words, "--paper", "psc_gnc")
+    assert "no setting of 'nobody' for 'reddit'; papers: bns_gcn, pagraph, pipegcn," in refused(*words)

@@ -12,31 +12,16 @@ from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile
 from gcnsim.trace.sizes_only import mean_ratio
 from gcnsim.trace.stored_profile import read_profile, write_profile
 from gcnsim.workload import dataset
-
-
-@pytest.fixture
-def graph_file(tmp_path: Path) -> Path:
-    """A ring of 60 nodes with chords, as an edge list."""
-    path = tmp_path / "ring.txt"
-    path.write_text("".join(f"{v} {(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7)))
-    return path
+from tests.gcnsim.cli.conftest import Refused
 
 
 def call(*words: str | Path) -> int:
     return main(["trace", *(str(word) for word in words)])
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    assert call(*words) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    return captured.err
-
-
-def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_profile_is_written_and_shown(ring: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "ring.profile"
-    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    assert call("profile", ring, "--gpus", "3", "--out", out) == 0
     made = capsys.readouterr().out
     assert f"\nwritten      {out}\n" in made
     assert call("info", out) == 0
@@ -53,7 +38,7 @@ def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys
 
 
 def test_a_shipped_profile_says_how_other_partitions_differ(
-    graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ring: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("info", "--dataset", "reddit", "--gpus", "6") == 0
     assert "\nother seeds  -10 % to +11 % boundary nodes of the largest worker" in capsys.readouterr().out
@@ -61,47 +46,47 @@ def test_a_shipped_profile_says_how_other_partitions_differ(
     low, high = json.loads(capsys.readouterr().out)["other_partitions"]["boundary_largest"]
     assert (low, high) == pytest.approx(partition_spread("reddit", 6))
     out = tmp_path / "ring.profile"
-    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    assert call("profile", ring, "--gpus", "3", "--out", out) == 0
     capsys.readouterr()
     assert call("info", out, "--json") == 0
     assert json.loads(capsys.readouterr().out)["other_partitions"] is None
 
 
-def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:
+def test_the_same_call_writes_the_same_bytes(ring: Path, tmp_path: Path) -> None:
     for name, processes in (("a", "1"), ("b", "2")):
         out = tmp_path / name
-        assert call("profile", graph_file, "--gpus", "2", "--processes", processes, "--out", out) == 0
+        assert call("profile", ring, "--gpus", "2", "--processes", processes, "--out", out) == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_users_errors_are_one_line(ring: Path, tmp_path: Path, refused: Refused) -> None:
     out = ("--out", tmp_path / "p")
-    assert "give one of GRAPH and --dataset" in refused(capsys, "profile", "--gpus", "2", *out)
-    assert "give one of --gpus and --partition" in refused(capsys, "profile", graph_file, *out)
-    assert "--scale: 0.5 is for a surrogate" in refused(
-        capsys, "profile", graph_file, "--gpus", "2", "--scale", "0.5", *out
-    )
+    assert "give one of GRAPH and --dataset" in refused("trace", "profile", "--gpus", "2", *out)
+    assert "give one of --gpus and --partition" in refused("trace", "profile", ring, *out)
+    assert "--scale: 0.5 is for a surrogate" in refused("trace", "profile", ring, "--gpus", "2", "--scale", "0.5", *out)
     assert "no surrogate of 'redit'; did you mean 'reddit'" in refused(
-        capsys, "profile", "--dataset", "redit", "--gpus", "2", *out
+        "trace", "profile", "--dataset", "redit", "--gpus", "2", *out
     )
-    assert "allowed: " in refused(capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out)
+    assert "allowed: " in refused(
+        "trace", "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out
+    )
     assert "--scale: nan is not allowed; 0.001 to 1" in refused(
-        capsys, "profile", "--dataset", "flickr", "--gpus", "3", "--scale", "nan", *out
+        "trace", "profile", "--dataset", "flickr", "--gpus", "3", "--scale", "nan", *out
     )
     assert "ring.txt: partitioning needs about " in refused(
-        capsys, "profile", graph_file, "--gpus", "2", "--max-memory", "1MiB", *out
+        "trace", "profile", ring, "--gpus", "2", "--max-memory", "1MiB", *out
     )
     assert "yelp-surrogate: partitioning needs about " in refused(
-        capsys, "profile", "--dataset", "yelp", "--gpus", "2", "--max-memory", "1.5GiB", *out
+        "trace", "profile", "--dataset", "yelp", "--gpus", "2", "--max-memory", "1.5GiB", *out
     )
-    assert "give one of FILE and --dataset" in refused(capsys, "info")
-    assert "--dataset and --gpus go together" in refused(capsys, "info", "--dataset", "yelp")
-    assert "unknown dataset 'yep'; did you mean 'yelp'" in refused(capsys, "info", "--dataset", "yep", "--gpus", "2")
+    assert "give one of FILE and --dataset" in refused("trace", "info")
+    assert "--dataset and --gpus go together" in refused("trace", "info", "--dataset", "yelp")
+    assert "unknown dataset 'yep'; did you mean 'yelp'" in refused("trace", "info", "--dataset", "yep", "--gpus", "2")
     assert not (tmp_path / "p").exists()
 
 
-def test_a_part_count_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    found = refused(capsys, "info", "--dataset", "yelp", "--gpus", "777")
+def test_a_part_count_without_a_profile_is_refused(refused: Refused) -> None:
+    found = refused("trace", "info", "--dataset", "yelp", "--gpus", "777")
     assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to {bundled_parts('yelp')[-1]}\n"
 
 
@@ -140,11 +125,9 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert "boundary against the published: nothing published" in content
 
 
-def test_what_if_takes_a_profile_for_its_graph(
-    graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_if_takes_a_profile_for_its_graph(ring: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "ring.profile"
-    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    assert call("profile", ring, "--gpus", "3", "--out", out) == 0
     capsys.readouterr()
     question = ["what-if", "--graph", str(out), "--method", "psc-gcn", "--iterations", "5"]
     assert main([*question, "--gpus", "3", "--json"]) == 0

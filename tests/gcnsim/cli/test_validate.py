@@ -11,6 +11,7 @@ import pytest
 from gcnsim.cli import main
 from gcnsim.records.calibration import Source, write_calibration
 from gcnsim.records.recorded_run import read_recorded_run
+from tests.gcnsim.cli.conftest import Refused
 from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, simulated
 from tests.gcnsim.evidence.made_calibration import MACHINE, calibration
 
@@ -32,15 +33,6 @@ def measured(*folders: Path) -> list[str | Path]:
     place.mkdir(exist_ok=True)
     parts_measured(place, *folders)
     return ["--measured-compute", place]
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    assert call(*words) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("gcnsim: ")
-    return captured.err
 
 
 def test_runs_that_take_what_is_predicted(
@@ -72,54 +64,49 @@ def test_text_and_files(write_run: WriteRun, record: Path, tmp_path: Path, capsy
 
 
 def test_another_machine_is_noted_and_strict_refuses_it(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
     write_calibration(tmp_path / "c.json", calibration(machine={**MACHINE, "cpu": "EPYC"}))
     folder = write_run("a")
     assert call(folder, "--calibration", tmp_path / "c.json", *measured(folder)) == 0
     assert f"note: {folder}: cpu Xeon, calibrated on EPYC" in capsys.readouterr().out
-    assert "cpu Xeon, calibrated on EPYC" in refused(capsys, folder, "--calibration", tmp_path / "c.json", "--strict")
+    assert "cpu Xeon, calibrated on EPYC" in refused(
+        "validate", folder, "--calibration", tmp_path / "c.json", "--strict"
+    )
 
 
-def test_bad_input_is_one_line(
-    write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_line(write_run: WriteRun, record: Path, tmp_path: Path, refused: Refused) -> None:
     folder = write_run("a")
     (tmp_path / "empty").mkdir()
-    assert "empty/run.json: cannot be read" in refused(capsys, tmp_path / "empty")
-    assert "none/run.json: cannot be read" in refused(capsys, folder, tmp_path / "none")
+    assert "empty/run.json: cannot be read" in refused("validate", tmp_path / "empty")
+    assert "none/run.json: cannot be read" in refused("validate", folder, tmp_path / "none")
     assert 'schema is "gcnsim.run/1", wanted "gcnsim.calibration/1"' in refused(
-        capsys, folder, "--calibration", folder / "run.json"
+        "validate", folder, "--calibration", folder / "run.json"
     )
-    assert "nothing.json: cannot be read" in refused(capsys, folder, "--calibration", tmp_path / "nothing.json")
-    assert "Missing argument" in refused(capsys)
-    assert "No such option" in refused(capsys, folder, "--strickt")
+    assert "nothing.json: cannot be read" in refused("validate", folder, "--calibration", tmp_path / "nothing.json")
+    assert "Missing argument" in refused("validate")
+    assert "No such option" in refused("validate", folder, "--strickt")
     used = calibration(inputs=(Source("run", "a", read_recorded_run(folder).sha256),))
     write_calibration(tmp_path / "used.json", used)
-    assert "the calibration used this run" in refused(capsys, folder, "--calibration", tmp_path / "used.json")
+    assert "the calibration used this run" in refused("validate", folder, "--calibration", tmp_path / "used.json")
     document = json.loads((folder / "run.json").read_text()) | {"finished": False}
     (folder / "run.json").write_text(json.dumps(document))
-    assert "the run was interrupted after 10 iterations" in refused(capsys, folder, "--calibration", record)
+    assert "the run was interrupted after 10 iterations" in refused("validate", folder, "--calibration", record)
 
 
-def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = refused(capsys, tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, refused: Refused) -> None:
+    text = refused("validate", tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
     assert "answer.json: " in text
 
 
-def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("--help") == 0
-    assert "gcnsim validate runs/* --calibration calibration.json" in capsys.readouterr().out
-
-
 def test_a_folder_that_cannot_be_made_is_said_before_the_work(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write_run: WriteRun, tmp_path: Path, refused: Refused
 ) -> None:
     (tmp_path / "afile").touch()
-    assert "afile: is not a folder" in refused(capsys, tmp_path / "none", "--out", tmp_path / "afile")
-    assert "no/report: cannot be written" in refused(capsys, tmp_path / "none", "--out", tmp_path / "no" / "report")
+    assert "afile: is not a folder" in refused("validate", tmp_path / "none", "--out", tmp_path / "afile")
+    assert "no/report: cannot be written" in refused("validate", tmp_path / "none", "--out", tmp_path / "no" / "report")
     same = ("--out", tmp_path / "new", "--json-out", tmp_path / "new")
-    assert "given to both --out and --json-out" in refused(capsys, tmp_path / "none", *same)
+    assert "given to both --out and --json-out" in refused("validate", tmp_path / "none", *same)
 
 
 def test_the_json_may_go_into_the_folder_that_is_made(write_run: WriteRun, tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import gcnsim
+from gcnsim import Answer
 from gcnsim.cli import main
-
-RING = 40
+from studies.picture import PICTURE, picture
+from tests.docs.examples import alike
+from tests.gcnsim.cli.conftest import Refused
 
 
 def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -28,15 +31,6 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
 def schema(name: str) -> dict[str, Any]:
     text: dict[str, Any] = json.loads((files("gcnsim") / "data" / f"{name}.schema.json").read_text())
     return text
-
-
-@pytest.fixture
-def small_graph(tmp_path: Path) -> Path:
-    """A ring with chords: every part borders on others."""
-    edges = [(v, (v + hop) % RING) for v in range(RING) for hop in (1, 2, 7)]
-    path = tmp_path / "ring.txt"
-    path.write_text("".join(f"{a} {b}\n" for a, b in edges))
-    return path
 
 
 def check_row(row: dict[str, Any]) -> None:
@@ -59,8 +53,20 @@ def open_of_the_workload(answer: dict[str, Any]) -> set[str]:
     }
 
 
-def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = ask(capsys, "what-if", "--bandwidth", "15Gbps", "--gpus", "6")
+@pytest.fixture(scope="module")
+def first() -> Answer:
+    """The answer to README's first question."""
+    return gcnsim.what_if(gpus=6, bandwidth="15Gbps")
+
+
+def test_the_picture_is_of_todays_answer(first: Answer) -> None:
+    stored, today = PICTURE.read_text(encoding="utf-8").splitlines(), picture(first).splitlines()
+    assert len(stored) == len(today)
+    assert [pair for pair in zip(stored, today, strict=True) if not alike(*pair)] == []
+
+
+def test_default_answer_has_the_published_shape_and_keeps_its_identities(first: Answer) -> None:
+    answer = json.loads(json.dumps(first.payload))
     jsonschema.validate(answer, schema("what-if"))
     assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"]
     assert [row["rate"] for row in answer["results"]] == [1.0, 1.0, 0.1, 1.0]
@@ -152,10 +158,8 @@ def test_answers_do_not_depend_on_the_number_of_processes(capsys: pytest.Capture
     assert texts[0] == texts[1]
 
 
-def test_a_real_graph_is_partitioned_sampled_and_replayed(
-    capsys: pytest.CaptureFixture[str], small_graph: Path
-) -> None:
-    answer = ask(capsys, "what-if", "--graph", str(small_graph), "--gpus", "4", "--bandwidth", "1Gbps")
+def test_a_real_graph_is_partitioned_sampled_and_replayed(capsys: pytest.CaptureFixture[str], ring: Path) -> None:
+    answer = ask(capsys, "what-if", "--graph", str(ring), "--gpus", "4", "--bandwidth", "1Gbps")
     jsonschema.validate(answer, schema("what-if"))
     for row in answer["results"]:
         check_row(row)
@@ -276,41 +280,29 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
-def test_bad_input_is_one_line_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    assert main(["what-if", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert message in captured.err
+def test_bad_input_is_one_line_and_exit_code_2(refused: Refused, arguments: list[str], message: str) -> None:
+    assert message in refused("what-if", *arguments)
 
 
-def test_bad_graph_and_partition_files_are_refused_by_path(
-    capsys: pytest.CaptureFixture[str], small_graph: Path, tmp_path: Path
-) -> None:
+def test_bad_graph_and_partition_files_are_refused_by_path(ring: Path, tmp_path: Path, refused: Refused) -> None:
     parts = tmp_path / "ring.part"
-    assert main(["graph", "partition", str(small_graph), "--parts", "4", "--out", str(parts)]) == 0
+    assert main(["graph", "partition", str(ring), "--parts", "4", "--out", str(parts)]) == 0
     whole = parts.read_bytes()
     altered, cut = tmp_path / "altered.part", tmp_path / "cut.part"
     altered.write_bytes(whole[:-30] + bytes([whole[-30] ^ 1]) + whole[-29:])
     cut.write_bytes(whole[:-40])
     empty = tmp_path / "empty.txt"
     empty.write_text("")
-    capsys.readouterr()
     cases = [
         (["--graph", str(empty), "--gpus", "2"], "empty graph"),
-        (["--graph", str(small_graph), "--gpus", "41"], "has 40 nodes, fewer than the 41 workers"),
-        (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={altered}"], "altered"),
-        (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={cut}"], "truncated"),
-        (["--graph", str(small_graph), "--gpus", "2", "--set", f"partition.file={parts}"], "has 4 parts"),
-        (["--graph", str(small_graph), "--gpus", "4", "--set", "workload.imbalance=2"], "it is counted on"),
+        (["--graph", str(ring), "--gpus", "61"], "has 60 nodes, fewer than the 61 workers"),
+        (["--graph", str(ring), "--gpus", "4", "--set", f"partition.file={altered}"], "altered"),
+        (["--graph", str(ring), "--gpus", "4", "--set", f"partition.file={cut}"], "truncated"),
+        (["--graph", str(ring), "--gpus", "2", "--set", f"partition.file={parts}"], "has 4 parts"),
+        (["--graph", str(ring), "--gpus", "4", "--set", "workload.imbalance=2"], "it is counted on"),
     ]
     for arguments, text in cases:
-        assert main(["what-if", *arguments]) == 2, arguments
-        captured = capsys.readouterr()
-        assert text in captured.err
-        assert captured.err.count("\n") == 1
+        assert text in refused("what-if", *arguments)
 
 
 def test_a_graph_by_its_sizes_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

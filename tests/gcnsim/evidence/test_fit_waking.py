@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.evidence.fit_links import WAKE_S, fit_links
-from gcnsim.evidence.fit_waking import LEAST_WAKE_S
+from gcnsim.evidence.fit_links import LEAST_WAKE_S, WAKE_S, fit_links
 from gcnsim.evidence.fitting import Laws
 from gcnsim.records.measurements import read_measurements
 from tests.gcnsim.evidence.made_calibration import HOST, NETWORK, measurements, messages, point, write_measurements

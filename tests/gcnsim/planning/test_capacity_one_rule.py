@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -24,6 +25,12 @@ RULES: dict[str, dict[str, Any]] = {
     "methods by name": {"method": ["pipegcn", "bns-gcn"]},
     "more of both": {"min_sampling_rate": 0.05, "max_staleness": 3},
 }
+ALSO = {"one server", "an instance", "small instances", "nothing stale", "more of both"}
+"""In the slow run: to both of them, which ask one search, these are other numbers."""
+
+
+def often(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in names]
 
 
 def both(**question: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -37,13 +44,13 @@ def setting(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[key] for key in ("method", "tau", "epsilon", "rate", "cache_fraction", "iteration_s"))
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", often(MACHINES))
 def test_on_every_machine_both_recommend_the_same(name: str) -> None:
     one, other = both(**MACHINES[name])
     assert setting(one) == setting(other)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", often(RULES))
 def test_by_every_rule_both_recommend_the_same(name: str) -> None:
     one, other = both(device="t4", gpus=2, gpus_per_server=1, bandwidth="10Gbps", **RULES[name])
     assert setting(one) == setting(other)

@@ -13,6 +13,7 @@ from gcnsim.api import simulate, what_if
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.report.answer.table import render_table
 from gcnsim.scenario import Scenario, from_mapping
+from tests.gcnsim.planning.test_recommend import consistent
 from tests.gcnsim.results.made import answer_of
 from tests.measured_files import measured_file, write_graph
 
@@ -46,12 +47,13 @@ def test_every_row_tells_its_peak_and_the_payload_its_parts() -> None:
 
 
 def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
-    # Eight layers of width 1024 with 64 iterations in flight: more than 16 GB, unlike synchronous training.
-    payload = question(method=["full-graph", "psc-gcn"], tau=[0, 64], overrides=["workload.hidden=512"])
+    # Rows of four layers with six iterations in flight: more than 16 GB, unlike synchronous training.
+    payload = question(gpus_per_server=1, tau=[0, 6], iterations=2, overrides=["workload.hidden=512"])
+    consistent(payload)
     fits = {(row["method"], row["tau"]): row["fits"] for row in payload["results"]}
     assert fits["full-graph", 0] is True
-    assert fits["psc-gcn", 64] is False
-    assert payload["recommendation"]["tau"] < 64
+    assert fits["psc-gcn", 6] is False
+    assert payload["recommendation"]["tau"] < 6
     message = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
     assert len(message) == 1
     assert message[0].startswith("psc-gcn on 2 GPUs does not fit: ")
@@ -59,7 +61,7 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
 
 
 def test_one_gpu_is_one_gpu_in_words() -> None:
-    payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=8192"])
+    payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=2048"])
     (message,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
     assert message.startswith("full-graph on 1 GPU does not fit: ")
 

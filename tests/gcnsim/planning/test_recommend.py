@@ -63,11 +63,6 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "staler than is recommended": {"method": ["psc-gcn"], "tau": [1, 3, 5]},
     "methods by name": {"method": ["pipegcn", "bns-gcn"], "rate": [0.05, 0.5]},
     "several machines": {"bandwidth": ["5Gbps", "50Gbps"], "method": ["pipegcn", "psc-gcn"]},
-    "a GPU too small for some": {
-        "method": ["full-graph", "psc-gcn"],
-        "tau": [0, 64],
-        "overrides": ["workload.hidden=512"],
-    },
 }
 
 

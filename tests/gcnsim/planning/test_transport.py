@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import gcnsim
+from gcnsim.api.question import settings
 from gcnsim.planning.alternatives import path_steps
 from gcnsim.scenario import Scenario, from_mapping
 
@@ -108,7 +109,7 @@ def test_an_instance_with_nvlink_is_recommended_over_cards_between_servers() -> 
 
 @pytest.mark.parametrize("host", ["p4d.24xlarge", "Standard_ND96asr_v4"])
 def test_an_instance_has_its_own_kind_of_network(host: str) -> None:
-    content = answered(host=host, gpus=16).told
-    assert content.scenario["cluster"]["link"] == ("efa" if host.startswith("p4d") else "infiniband-hdr")
-    given = answered(host=host, gpus=16, overrides=["cluster.link=ethernet"]).told
-    assert given.scenario["cluster"]["link"] == "ethernet"
+    (own,) = settings(host=host, gpus=16, method="full-graph")
+    assert own.cluster.link == ("efa" if host.startswith("p4d") else "infiniband-hdr")
+    (given,) = settings(host=host, gpus=16, method="full-graph", overrides=["cluster.link=ethernet"])
+    assert given.cluster.link == "ethernet"

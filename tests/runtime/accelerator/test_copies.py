@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -16,7 +14,8 @@ from gcnsim.core.streams import stream
 from runtime.accelerator.clock import now
 from runtime.accelerator.machine import CopyLink, Table, shared
 from runtime.emulation.spec import TABLE_BYTES
-from tests.runtime.shell import ROOT
+from runtime.launch import Place
+from tests.runtime.crew import Crew
 
 RATE = 1e-3
 """Bytes per ns: a megabyte a second."""
@@ -67,35 +66,23 @@ def test_threads_share_a_link_and_the_instants_are_exact() -> None:
     assert ends == pytest.approx([60.0, 80.0, 305.0])
 
 
-CARRY = """
-import sys
-from pathlib import Path
-from runtime.accelerator.machine import CopyLink, Table
-path, place, after, nbytes = sys.argv[1:]
-link = CopyLink(Table(Path(path), int(place)), 1e-3)
-print("ready", flush=True)
-print(link.carry(int(input()) + int(after), float(nbytes)))
-"""
+def ready(place: Place) -> None:
+    """Nothing: once all have returned, a job begins at once."""
 
 
-def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(tmp_path: Path) -> None:
+def carried(place: Place, path: str, begun: int, copies: list[tuple[int, int, float]]) -> float:
+    """In a process: by its rank, the copy of a link that begins so long after all, and how long after all it ends."""
+    link, after, nbytes = copies[place.rank]
+    table = Table(Path(path), link)
+    assert table._file is not None
+    with table._file:
+        return (CopyLink(table, RATE).carry(begun + after, nbytes) - begun) / MS
+
+
+def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(crew: Crew, tmp_path: Path) -> None:
     path = tmp_path / "copies"
     path.write_bytes(bytes(2 * TABLE_BYTES))
-    requested = [(0, 0, 1_600_000), (0, 800 * MS, 1_600_000), (1, 0, 1_600_000)]
-    command = [sys.executable, "-c", CARRY, str(path)]
-    started = [
-        subprocess.Popen(
-            [*command, *map(str, numbers)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for numbers in requested
-    ]
-    for item in started:
-        assert item.stdout is not None
-        assert item.stdout.readline() == "ready\n"
-    begun = now() + 1_000 * MS
-    for item in started:
-        assert item.stdin is not None
-        item.stdin.write(f"{begun}\n")
-        item.stdin.flush()
-    ends = [int(item.communicate(timeout=60)[0]) for item in started]
-    assert [(end - begun) / MS for end in ends] == pytest.approx([2400.0, 3200.0, 1600.0])
+    copies = [(0, 0, 1_600_000.0), (0, 800 * MS, 1_600_000.0), (1, 0, 1_600_000.0)]
+    crew.run(3, ready)
+    ends = crew.run(3, carried, str(path), now() + 1_000 * MS, copies)
+    assert ends == pytest.approx([2400.0, 3200.0, 1600.0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from runtime.train.setup import check_gpus, device_of
 from runtime.train.tasks import tasks_of
 from tests.runtime.conftest import Case, small_graph
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import refused, worked
+from tests.runtime.session_jobs import refused, seen_on_a_terminal, told, worked
 from tests.runtime.shell import ROOT, Shell
 
 WRONG: dict[str, tuple[str, str]] = {
@@ -277,7 +276,7 @@ TIMES = ("iteration_s", "compute_s", "wait_s", "transfer_s", "sampling_s", "byte
 LONG = ["--workers", "2", "--iterations", "12", "--hidden", "8", "--dropout", "0", "--threads", "1"]
 
 
-def test_what_is_printed_and_written(case: Case, tmp_path: Path) -> None:
+def test_what_is_printed_and_written(crew: Crew, case: Case, tmp_path: Path) -> None:
     """Two runs: with everything on, its parent without torch; and from its first weights and owners, quiet."""
     graph = load_graph(case.path)
     np.save(tmp_path / "owners.npy", partition_graph(graph, 2, "metis").owner)
@@ -289,15 +288,12 @@ def test_what_is_printed_and_written(case: Case, tmp_path: Path) -> None:
     _check_json(out, err)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "init.npz", "owners.npy", "run"]
 
-    master, slave = os.openpty()
     second = [*LONG, "--graph", str(case.path), "--init-weights", "init.npz", "--partition", "owners.npy", "--quiet"]
-    second += ["--out", "second"]
-    code, out, _ = Shell(tmp_path, *second, *knobs, "--seed", "7", "--loss-log", "b.csv", stderr=slave).end()
-    os.close(slave)
-    assert code == 0
+    second += ["--out", "second", *knobs, "--seed", "7", "--loss-log", "b.csv"]
+    (out, seen), _ = crew.run(2, seen_on_a_terminal, second, str(tmp_path))
     assert out.startswith("psc-gcn: 12 iterations on 2 workers in ")
     assert all(title in out for title in ("test accuracy", "final loss", "cache hit rate", "iteration (mean)"))
-    assert _read(master) == "", "nothing on standard error"
+    assert seen == "", "nothing on standard error"
     assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes(), "the same weights, the same owners"
     losses = list(csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()))
     assert losses[0] == ["iteration", "loss"]
@@ -305,12 +301,10 @@ def test_what_is_printed_and_written(case: Case, tmp_path: Path) -> None:
     assert all(repr(float(loss)) == loss for _, loss in losses[1:]), "every digit"
 
 
-def test_a_terminal_sees_a_live_line_and_no_record_leaves_no_file(case: Case, tmp_path: Path) -> None:
-    master, slave = os.openpty()
-    code, out, _ = Shell(tmp_path, *LONG, "--graph", str(case.path), "--no-record", stderr=slave).end()
-    os.close(slave)
-    assert code == 0
-    seen = _read(master)
+def test_a_terminal_sees_a_live_line_and_no_record_leaves_no_file(crew: Crew, case: Case, tmp_path: Path) -> None:
+    words = [*LONG, "--graph", str(case.path), "--no-record"]
+    (out, seen), (_, nothing) = crew.run(2, seen_on_a_terminal, words, str(tmp_path))
+    assert nothing == ""
     assert "iteration 12/12, 0:00 left, loss " in seen
     assert seen.endswith("\x1b[2K"), "wiped at the end"
     assert out.startswith("full-graph: 12 iterations on 2 workers in ")
@@ -329,24 +323,11 @@ def _check_json(out: str, err: str) -> None:
     assert content[-1]["val_accuracy"] is not None
 
 
-def _read(master: int) -> str:
-    os.set_blocking(master, False)
-    seen = b""
-    try:
-        while piece := os.read(master, 4096):
-            seen += piece
-    except OSError:
-        pass
-    os.close(master)
-    return seen.decode()
-
-
-def test_what_loading_left_out_of_a_graph_is_noted(tmp_path: Path) -> None:
+def test_what_loading_left_out_of_a_graph_is_noted(crew: Crew, tmp_path: Path) -> None:
     lines = [f"{k},{k % 40},0.5,{(k * 7 + 1) % 40}" for k in range(80)]
     (tmp_path / "w.csv").write_text("\n".join(["id,source,weight,target", *lines, "80,1,1,1", ""]))
     words = "--graph w.csv --random-features 4 --random-classes 2 --iterations 1 --workers 1 --no-record"
-    code, _, err = Shell(tmp_path, *words.split()).end()
-    assert code == 0
+    ((_, err, _),) = crew.run(1, told, words.split(), str(tmp_path))
     left_out, split = err.splitlines()
     assert left_out == "note: w: dropped 1 self-loop, dropped 40 duplicates, ignored: id, weight"
     assert split.startswith("note: w: no split in the file: 60 % train, ")

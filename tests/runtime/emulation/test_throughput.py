@@ -59,5 +59,5 @@ def test_two_processes_measure_the_loopback() -> None:
 
 
 def test_a_free_port_can_be_listened_at() -> None:
-    with socket.create_server(("127.0.0.1", throughput._free_port())) as server:
+    with socket.create_server(("127.0.0.1", throughput.free_port())) as server:
         assert server.getsockname()[1] > 0

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from gcnsim.core.parquet import read_parquet_table
-from runtime.cli import train
 from runtime.cli.measure import main
 from runtime.measuring.document import KEY
 from tests.runtime.conftest import Case
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import worked
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +27,12 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     signal.signal(signal.SIGTERM, old)
 
 
-def test_what_recorded_runs_trained_is_measured_once(
-    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_recorded_runs_trained_is_measured_once(crew: Crew, case: Case, tmp_path: Path) -> None:
     given = ["--graph", str(case.path), "--partition-method", "random", "--hidden", "8", "--threads", "1"]
     given += ["--iterations", "8", "--workers", "2", "--quiet"]
     for name, words in {"a": [], "b": ["--seed", "0"], "c": ["--method", "pipegcn"]}.items():
         trace = str(tmp_path / "runs" / name / "access.trace")
-        assert train.main([*given, "--out", f"runs/{name}", "--save-trace", trace, *words]) == 0
-    capsys.readouterr()
+        crew.run(2, worked, [*given, "--out", f"runs/{name}", "--save-trace", trace, *words], str(tmp_path))
     assert main(["--runs", "runs", "--seconds", "0.4", "--quiet"]) == 0
     (path,) = (tmp_path / "measured").iterdir()
     head = json.loads(read_parquet_table(path).schema.metadata[KEY.encode()])

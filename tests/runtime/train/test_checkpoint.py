@@ -76,7 +76,7 @@ def going(options: MakeOptions, tmp_path: Path) -> Going:
 
 
 ALSO = {f"psc-gcn {text}" for text in ("tau 0", "tau 1", "tau 3", "sgd", "mean", "pool", "tau 0 whole", "tau 1 whole")}
-ALSO |= {"full-graph sgd", "pipegcn"}
+ALSO |= {"full-graph sgd", "full-graph gat", "pipegcn", "psc-gcn gat"}
 """Of which others have the method, the optimizer, the model and the staleness."""
 
 

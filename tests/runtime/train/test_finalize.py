@@ -17,7 +17,7 @@ from runtime.launch import Place, connect
 from runtime.train.worker import clock_offset
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import worked
+from tests.runtime.session_jobs import told, worked
 from tests.runtime.shell import Shell
 
 SMALL = ("--layers", "2", "--hidden", "8", "--quiet", "--json", "--threads", "1")
@@ -32,11 +32,12 @@ def test_a_trace_is_saved_without_any_boundary(crew: Crew, case: Case, tmp_path:
 
 
 def test_a_disk_that_is_full_at_the_end_costs_neither_the_figures_nor_the_run_folder(
-    case: Case, tmp_path: Path
+    crew: Crew, case: Case, tmp_path: Path
 ) -> None:
     words = ("--graph", str(case.path), "--iterations", "3", "--workers", "1", "--method", "psc-gcn", *SMALL)
-    code, out, err = Shell(tmp_path, *words, "--epsilon", "0.5", "--save-trace", "/dev/full").end()
-    assert (code, err) == (2, "runtime.train: worker 0: /dev/full: cannot be written: No space left on device\n")
+    full = [*words, "--epsilon", "0.5", "--save-trace", "/dev/full"]
+    ((out, _, why),) = crew.run(1, told, full, str(tmp_path))
+    assert why == "/dev/full: cannot be written: No space left on device"
     assert json.loads(out)["iterations"] == 3
     assert json.loads((tmp_path / "run" / "run.json").read_text())["finished"]
 

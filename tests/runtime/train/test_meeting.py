@@ -8,12 +8,17 @@ import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from gcnsim.core.errors import FileError
+from gcnsim.core.errors import FileError, ScenarioError
+from runtime.emulation.throughput import free_port
+from runtime.launch import Place, connect
 from runtime.record.folder_lock import lock_folder
 from runtime.survey import read_rule
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import told
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell
 
 SURVEY = [*TRAIN[:2], "runtime.survey"]
@@ -26,21 +31,17 @@ def by_hand(rank: int, port: int, command: Sequence[str] = TRAIN, **more: str) -
     return ["env", *(f"{name}={value}" for name, value in named.items()), *command]
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def unlike(place: Place, words: Sequence[str], folder: str) -> tuple[str, str, str]:
+    """What a worker says whose seed is 7 more than its rank."""
+    return told(place, [*words, "--seed", str(7 + place.rank)], folder)
 
 
-def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> None:
-    port = free_port()
-    words = ("--iterations", "3", "--out", "run", "--loss-log", "losses.csv", "--seed")
-    shells = [Shell(tmp_path, *words, str(7 + rank), command=by_hand(rank, port)) for rank in range(2)]
-    for rank, shell in enumerate(shells):
-        code, out, err = shell.end()
+def test_unlike_seeds_are_told_before_the_first_iteration(crew: Crew, tmp_path: Path) -> None:
+    words = ("--iterations", "3", "--out", "run", "--loss-log", "losses.csv")
+    for rank, (out, _, why) in enumerate(crew.run(2, unlike, words, str(tmp_path))):
+        assert out == ""
         text = f"--seed: worker 1 was given another value than worker 0 (worker {rank} has {7 + rank})"
-        assert (code, out) == (2, "")
-        assert err == f"runtime.train: worker {rank}: {text}; allowed: the same for all workers\n"
+        assert why == f"{text}; allowed: the same for all workers"
     assert os.listdir(tmp_path) == []
 
 
@@ -101,18 +102,24 @@ def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_holds_it(tmp_
     os.close(again)
 
 
-def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(tmp_path: Path) -> None:
+def unmet(place: Place, rank: int, port: int) -> str:
+    """Why one of two workers that nobody launched does not meet the other."""
+    met_at = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    with patch.dict(os.environ, met_at), pytest.raises(ScenarioError) as caught:
+        connect(Place(rank, 2, rank, 2, launched=False), 2.0, "gloo")
+    return str(caught.value)
+
+
+def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(crew: Crew) -> None:
     with socket.socket(socket.AF_INET6) as taken:
         taken.bind(("::", 0))
         taken.listen()
         port = int(taken.getsockname()[1])
-        found = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=by_hand(0, port)).end()
-    text = f"MASTER_PORT: port {port} of 127.0.0.1 is in use by another process; allowed: one that is free"
-    assert found == (2, "", f"runtime.train: worker 0: {text}\n")
+        (why,) = crew.run(1, unmet, 0, port)
+    assert why == f"MASTER_PORT: port {port} of 127.0.0.1 is in use by another process; allowed: one that is free"
     port = free_port()
-    found = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=by_hand(1, port)).end()
-    text = f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s"
-    assert found == (2, "", f"runtime.train: worker 1: {text}\n")
+    (why,) = crew.run(1, unmet, 1, port)
+    assert why == f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s"
 
 
 def test_workers_end_with_a_killed_agent_of_torchrun(tmp_path: Path) -> None:

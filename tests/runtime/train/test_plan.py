@@ -12,8 +12,7 @@ from runtime.data import DatasetCache
 from runtime.options import Options
 from runtime.train.tasks import Entry, EntryError, naming, read_plan, tasks_of
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import ran
-from tests.runtime.shell import Shell
+from tests.runtime.session_jobs import ran, told, worked
 
 COMMON = ("--iterations", "8", "--hidden", "16", "--quiet", "--threads", "1", "--workers", "2")
 RUNS = {
@@ -38,8 +37,7 @@ def losses(folder: Path) -> list[str]:
 @pytest.mark.parametrize("compared", ["stale", pytest.param("sampled narrow", marks=pytest.mark.slow)])
 def test_a_run_of_a_plan_is_the_run_alone(crew: Crew, compared: str, tmp_path: Path) -> None:
     written(tmp_path, RUNS)
-    code, out, err = Shell(tmp_path, *COMMON, "--plan", "plan.yaml", "--json").end()
-    assert (code, err) == (0, "")
+    out, _ = crew.run(2, worked, [*COMMON, "--plan", "plan.yaml", "--json"], str(tmp_path))
     finals = [json.loads(line) for line in out.splitlines()]
     assert [(final["out"], final["workers"], final["iterations"]) for final in finals] == [(out, 2, 8) for out in RUNS]
     for out in compared.split():
@@ -49,13 +47,13 @@ def test_a_run_of_a_plan_is_the_run_alone(crew: Crew, compared: str, tmp_path: P
         assert len(losses(tmp_path / out)) == 9
 
 
-def test_a_failing_entry_ends_the_plan_and_is_named(tmp_path: Path) -> None:
+def test_a_failing_entry_ends_the_plan_and_is_named(crew: Crew, tmp_path: Path) -> None:
     written(tmp_path, {"first": (), "second": ("--graph", "absent.npz"), "third": ()})
-    code, out, err = Shell(tmp_path, *COMMON, "--plan", "plan.yaml").end()
-    assert code == 2
+    (out, _, why), _ = crew.run(2, told, [*COMMON, "--plan", "plan.yaml"], str(tmp_path))
     assert out.startswith("first: 8 iterations of ")
-    assert out.count("\n") == err.count("\n") == 1
-    assert "plan.yaml: entry 2 (second): absent.npz: " in err
+    assert out.count("\n") == 1
+    assert why.startswith("plan.yaml: entry 2 (second): absent.npz: ")
+    assert "\n" not in why
     assert (tmp_path / "first" / "run.json").is_file()
     assert not (tmp_path / "third").exists()
 

@@ -17,7 +17,7 @@ from runtime.record import read_run
 from runtime.train.checkpoint.files import STATE, latest, read_checkpoint
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import ran
+from tests.runtime.session_jobs import ran, told, worked
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell, gone, lines, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -29,25 +29,19 @@ LONG = 100_000
 Start = Callable[..., Shell]
 
 
+def words_of(case: Case, iterations: int) -> list[str]:
+    """What all of these runs have in common."""
+    usual = "--loss-log loss.csv --threads 1 --partition-method random --hidden 6 --dropout 0.2 --eval-every 50"
+    return ["--graph", str(case.path), "--iterations", str(iterations), *usual.split(), "--no-record"]
+
+
 @pytest.fixture
 def start(case: Case, tmp_path: Path) -> Iterator[Start]:
     """Start a run of two workers on the small graph, in `tmp_path`; nothing of it is left at the end."""
     runs: list[Shell] = []
 
     def begin(*arguments: str, iterations: int = LONG, command: list[str] | None = None) -> Shell:
-        usual = ["--graph", str(case.path), "--iterations", str(iterations), "--loss-log", "loss.csv", "--threads", "1"]
-        usual += [
-            "--partition-method",
-            "random",
-            "--hidden",
-            "6",
-            "--dropout",
-            "0.2",
-            "--eval-every",
-            "50",
-            "--no-record",
-        ]
-        run = Shell(tmp_path, *arguments, *usual, command=command)
+        run = Shell(tmp_path, *arguments, *words_of(case, iterations), command=command)
         runs.append(run)
         return run
 
@@ -139,7 +133,7 @@ def uninterrupted(crew: Crew, options: MakeOptions) -> Callable[[int], list[str]
 
 
 def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
-    start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
+    start: Start, log: Path, crew: Crew, case: Case, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
 ) -> None:
     """By a scheduler's SIGTERM, then by Ctrl-C, then not at all; the stops are no multiples of the saving."""
     first = start(*OPTIONS[:-2], "--checkpoint-every", "100000", iterations=DONE)
@@ -163,8 +157,7 @@ def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
     assert stopped is not None
     assert lines(log) == 1 + int(stopped.name) < 1 + DONE
 
-    code, out, err = start(*OPTIONS, "--resume", "run", iterations=DONE).end()
-    assert (code, err) == (0, "")
+    out, _ = crew.run(2, worked, [*OPTIONS, "--resume", "run", "--workers", "2", *words_of(case, DONE)], str(tmp_path))
     assert out.startswith(f"psc-gcn: {DONE} iterations on 2 workers in ")
     assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(DONE)
     run = read_run(tmp_path / "run")
@@ -173,19 +166,17 @@ def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_leaves_a_good_checkpoint(
-    start: Start, tmp_path: Path, log: Path
+    crew: Crew, case: Case, tmp_path: Path, log: Path
 ) -> None:
-    run = start(
-        "--optimizer", "sgd", "--lr", "1e6", "--weight-decay", "1e4", "--checkpoint-every", "1", "--layers", "3"
-    )
-    code, out, err = run.end()
-    assert (code, out) == (2, "")
+    words = "--workers 2 --optimizer sgd --lr 1e6 --weight-decay 1e4 --checkpoint-every 1 --layers 3"
+    (out, _, why), (_, _, other) = crew.run(2, told, [*words.split(), *words_of(case, LONG)], str(tmp_path))
+    assert (out, other) == ("", why)
     text = re.fullmatch(
-        r"runtime\.train: worker [01]: iteration (\d+): the loss is (nan|inf); first in the output of layer \d, worker "
-        r"[01], inner node \d+; the last good checkpoint is (.*)\n",
-        err,
+        r"iteration (\d+): the loss is (nan|inf); first in the output of layer \d, worker [01], inner node \d+; "
+        r"the last good checkpoint is (.*)",
+        why,
     )
-    assert text is not None, err
+    assert text is not None, why
     path = latest(tmp_path / "run" / "checkpoints")
     assert path is not None
     assert text[3] == str(path.relative_to(tmp_path))

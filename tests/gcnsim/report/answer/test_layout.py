@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gcnsim.report.answer.columns import columns_of
-from gcnsim.report.answer.layout import fold, laid_out, lines_of, needed
+from gcnsim.report.answer.layout import Page, fold, laid_out, lines_of, needed
 from tests.gcnsim.results.made import answer_of
 
 
@@ -56,3 +56,36 @@ def test_words_are_folded_where_they_end() -> None:
     assert fold("NIC of server 2", 15) == "NIC of server 2"
     assert fold("NIC of server 12", 15) == "NIC of server\n12"
     assert fold("psc-gcn-on-ten", 8) == "psc-gcn-\non-ten"
+
+
+def test_nothing_is_printed_of_nothing() -> None:
+    page = Page(80, lit=True)
+    page.block("Title", [])
+    page.pairs("Title", [])
+    assert page.text == ""
+
+
+def test_colours_can_be_left_out_and_styles_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    page = Page(80, lit=True)
+    page.line("best", "bold green")
+    assert page.text == "\x1b[1mbest\x1b[0m\n"
+
+
+def test_words_stay_whole_where_a_line_holds_them() -> None:
+    page = Page(14, lit=False)
+    page.line("this line is asked for whole")
+    page.block("Title", ["one two three", "abcdefghijklmn"])
+    page.pairs("", [("name", "one two")])
+    assert page.text.splitlines() == [
+        *("this line is asked for whole", "Title"),
+        *("  one two", "  three", "  abcdefghijkl", "  mn", ""),
+        *("  name  one", "        two", ""),
+    ]
+
+
+def test_what_commands_a_terminal_is_printed_as_text() -> None:
+    page = Page(80, lit=True)
+    page.block("", ["graph\x1b[2J"], end=False)
+    page.pairs("", [("[bold]name", ":smile: \x07")])
+    assert page.text == "  graph\\x1b[2J\n  [bold]name  :smile: \\x07\n\n"
