@@ -272,14 +272,16 @@ class Steady:
         window = self._best(ends, self.measured, self.cycle)
         if window.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
             return window
+        last = int(ends.shape[0]) - 1
+        if self._round == self.cycle and self._earliest(last, self.settling) == self._earliest(last, self.measured):
+            return window
         wider = self._best(ends, self.settling, self._round)
         return wider if wider.settled or wider.off < window.off / 2 else window
 
     def _best(self, ends: IntArray, measured: int, whole: int) -> Window:
         """Of at most `measured` iterations, a multiple of `whole`, those whose state returns best."""
         last = int(ends.shape[0]) - 1
-        latest = max(0, last - self.least)
-        earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
+        latest, earliest = max(0, last - self.least), self._earliest(last, measured)
         closing = ends[earliest:, self._closing].max(axis=1)
         passed = closing[-1] - closing[: latest + 1 - earliest]
         # Division keeps the order: of the differences only the extremes are divided.
@@ -298,6 +300,10 @@ class Steady:
             return Window(earliest + best + 1, np.inf, np.inf)
         other = 0.0 if unlike is None else float(unlike[best])
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), other)
+
+    def _earliest(self, last: int, measured: int) -> int:
+        """The first iteration that the later half of a run of at most `measured` may begin after."""
+        return min(max(self.warm_up, (last + 1) // 2, last - measured), max(0, last - self.least))
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
         """How far the worst op fell behind, and got ahead, per iteration, from iteration `since` to the last."""
