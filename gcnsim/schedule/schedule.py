@@ -291,9 +291,9 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     while ready.size:
         every.append(ready)
         at.append(at[-1] + ready.size)
-        following, fewer = _counted(follower[_rows(follower_at, ready)])
-        missing[following] -= fewer
-        ready = following[missing[following] == 0]
+        fewer = np.bincount(follower[_rows(follower_at, ready)], minlength=count)
+        missing -= fewer
+        ready = np.flatnonzero((missing == 0) & (fewer > 0))
     if at[-1] < count:
         stuck = int(np.flatnonzero(missing)[0])
         kind, worker = KIND_OF[int(schedule.columns.kind[stuck])], int(schedule.columns.worker[stuck])
@@ -308,13 +308,6 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
         low, high = before_at[first], before_at[end]
         steps.append(Level(first, end, narrow(before_at[first:end] - low, count), found[low:high]))
     return Levels(narrow(order, count), tuple(steps))
-
-
-def _counted(values: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct values, ascending, and how often each is there: `np.unique`, which takes longer for few."""
-    values = np.sort(values)
-    first = np.flatnonzero(np.diff(values, prepend=-1))
-    return values[first], np.diff(first, append=values.size)
 
 
 def _rows(at: IntArray, rows: IntArray) -> IntArray:
