@@ -105,6 +105,8 @@ def root() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on `argv` (the process's own when None); return the exit code."""
+    # No command multiplies large matrices: NumPy's threads for that would only wait, and busily at first.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A command lives for seconds and leaves few cycles of garbage: looking for them as often as Python does by default
     # takes a tenth of a short one's time.
     gc.set_threshold(100_000, 50, 100)
