@@ -7,6 +7,7 @@ Rows of different lengths (an op's dependencies, its route) are stored as (offse
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
@@ -95,8 +96,8 @@ class Columns:
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
         """The same ops with other delays of routes, float64[R] each."""
-        other = replace(self, latency_s=latency_s, startup_s=startup_s, queue=queue)
-        object.__setattr__(other, "_found", self._found)
+        other = copy(self)
+        other.__dict__.update(latency_s=latency_s, startup_s=startup_s, queue=queue)
         return other
 
     @property
