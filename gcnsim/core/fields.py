@@ -310,7 +310,8 @@ def check_fields(spec: Any, section: str) -> None:
 
     Raises ScenarioError with the field's path.
     """
-    for name, default, (rule, _, optional) in _ruled(type(spec)):
+    kind: Any = type(spec)
+    for name, default, (rule, _, optional) in _ruled(kind):
         value = getattr(spec, name)
         # A default keeps its rule (a test says so), and most fields of most specs have theirs.
         if value is default or (value is None and optional):

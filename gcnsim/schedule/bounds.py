@@ -119,7 +119,9 @@ def concurrent_flows(columns: Columns) -> IntArray:
         ops, links = columns.crossings
         layers = int(columns.layer.max(initial=-1)) + 2
         stage = (columns.kind * layers + columns.layer + 1) * 3 + columns.direction
-        return distinct_within(links.astype(np.int64) * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops])
+        return distinct_within(
+            links.astype(np.int64) * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops]
+        )
 
     return columns.derived("together", make)
 

@@ -210,9 +210,9 @@ def _variants(
     # As in `Cluster.latency`: one call starts all links of a way in parallel.
     for place in range(int(lengths.max(initial=0))):
         some = np.flatnonzero(lengths > place)
-        link = crossed[at[some] + place]
-        latency[some] += after[link] - startup[link]
-        first[some], queue[some] = np.maximum(first[some], startup[link]), np.maximum(queue[some], queued[link])
+        on = crossed[at[some] + place]
+        latency[some] += after[on] - startup[on]
+        first[some], queue[some] = np.maximum(first[some], startup[on]), np.maximum(queue[some], queued[on])
     return Variants(demand, capacity, latency + first, first, queue)
 
 
