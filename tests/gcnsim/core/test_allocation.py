@@ -20,11 +20,11 @@ def write(size):
     np.empty(size, np.uint8).fill(1)
 write(BLOCK // 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(10):
+for _ in range(100):
     write(BLOCK // 2)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-PAGES = 10 * (BLOCK // 2) // 4096
+PAGES = 100 * (BLOCK // 2) // 4096
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="without glibc nothing is changed")
