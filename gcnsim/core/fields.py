@@ -313,7 +313,7 @@ def check_fields(spec: Any, section: str) -> None:
     kind: Any = type(spec)
     for name, default, (rule, _, optional) in _ruled(kind):
         value = getattr(spec, name)
-        # A default keeps its rule (a test says so), and most fields of most specs have theirs.
+        # Most fields of most specs have their default, which was checked once.
         if value is default or (value is None and optional):
             continue
         # Looked up by name: an isinstance test of the protocol takes as long as everything else here.
@@ -325,8 +325,21 @@ def check_fields(spec: Any, section: str) -> None:
 
 @cache
 def _ruled(kind: type) -> tuple[tuple[str, Any, tuple[FieldRule, str, bool]], ...]:
-    """The fields of a spec that have a rule: name, default and rule."""
-    return tuple((item.name, item.default, found) for item in fields(kind) if (found := rule_of(item)) is not None)
+    """The fields of a spec that have a rule: name, the default if it keeps the rule as it is written, and the rule."""
+    every = ((item, found) for item in fields(kind) if (found := rule_of(item)) is not None)
+    return tuple(
+        (item.name, item.default if _kept(found[0], item.default) else MISSING, found) for item, found in every
+    )
+
+
+def _kept(rule: FieldRule, default: Any) -> bool:
+    if default is None or default is MISSING:
+        return False
+    try:
+        rule.check(default, "")
+    except (ScenarioError, TypeError):
+        return False
+    return bool(getattr(rule, "canonical", lambda value: value)(default) == default)
 
 
 def read_fields(kind: type, raw: Mapping[str, object], section: str) -> dict[str, Any]:
