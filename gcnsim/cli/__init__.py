@@ -8,6 +8,7 @@ traceback);
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import importlib
@@ -22,6 +23,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
+from gcnsim.core.allocation import keep_freed_blocks
 from gcnsim.core.errors import GcnsimError, KilledError, nearest
 from gcnsim.core.signals import interrupt_of, raising_signals
 from gcnsim.core.terminal import screened
@@ -104,9 +106,14 @@ def root() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on `argv` (the process's own when None); return the exit code."""
+    # No command multiplies large matrices: NumPy's threads for that would only wait, and busily at first.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    keep_freed_blocks()
     # A command lives for seconds and leaves few cycles of garbage: looking for them as often as Python does by default
     # takes a tenth of a short one's time.
     gc.set_threshold(100_000, 50, 100)
+    # Nor is garbage looked for when the process ends, which takes another twentieth.
+    atexit.register(gc.freeze)
     with _prepared():
         code = _run(sys.argv[1:] if argv is None else list(argv))
     engine = sys.modules.get("gcnsim.engine")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from fractions import Fraction
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -309,17 +310,36 @@ def check_fields(spec: Any, section: str) -> None:
 
     Raises ScenarioError with the field's path.
     """
-    for item in fields(spec):
-        found = rule_of(item)
-        value = getattr(spec, item.name)
-        if found is None or (value is None and found[2]):
+    kind: Any = type(spec)
+    for name, default, (rule, _, optional) in _ruled(kind):
+        value = getattr(spec, name)
+        # Most fields of most specs have their default, which was checked once.
+        if value is default or (value is None and optional):
             continue
-        rule = found[0]
         # Looked up by name: an isinstance test of the protocol takes as long as everything else here.
         canonical = getattr(rule, "canonical", None)
-        if canonical is not None and (name := canonical(value)) != value:
-            object.__setattr__(spec, item.name, value := name)
-        rule.check(value, f"{section}.{item.name}")
+        if canonical is not None and (known := canonical(value)) != value:
+            object.__setattr__(spec, name, value := known)
+        rule.check(value, f"{section}.{name}")
+
+
+@cache
+def _ruled(kind: type) -> tuple[tuple[str, Any, tuple[FieldRule, str, bool]], ...]:
+    """The fields of a spec that have a rule: name, the default if it keeps the rule as it is written, and the rule."""
+    every = ((item, found) for item in fields(kind) if (found := rule_of(item)) is not None)
+    return tuple(
+        (item.name, item.default if _kept(found[0], item.default) else MISSING, found) for item, found in every
+    )
+
+
+def _kept(rule: FieldRule, default: Any) -> bool:
+    if default is None or default is MISSING:
+        return False
+    try:
+        rule.check(default, "")
+    except (ScenarioError, TypeError):
+        return False
+    return bool(getattr(rule, "canonical", lambda value: value)(default) == default)
 
 
 def read_fields(kind: type, raw: Mapping[str, object], section: str) -> dict[str, Any]:

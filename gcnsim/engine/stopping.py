@@ -150,9 +150,9 @@ class PeriodDetector:
 
     def _note(self, starts: IntArray, ends: IntArray) -> list[Iteration]:
         """Store the next iteration; return the earlier iterations with the same hash."""
-        row, opened = len(self._opened), int(starts.min())
+        row, opened = len(self._opened), int(np.minimum.reduce(starts))
         self._opened.append(opened)
-        self._over.append(max(int(ends.max()), self._over[-1] if row else 0))
+        self._over.append(max(int(np.maximum.reduce(ends)), self._over[-1] if row else 0))
         alike = self._alike.setdefault(hash((ends - opened).tobytes()), [])
         alike.append(row)
         return alike

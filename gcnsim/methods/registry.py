@@ -61,6 +61,7 @@ def built_in() -> Mapping[str, type[Method]]:
     return MappingProxyType({name: _imported(name) for name in _BUILT_IN})
 
 
+@cache
 def _imported(name: str) -> type[Method]:
     """Import one of them on first use, to keep the start fast."""
     module, _, kind = _BUILT_IN[name].partition(":")

@@ -133,7 +133,7 @@ class RowEvaluator:
                 self._baselines[compared] = studies.baseline(scenario)
         with self._templates(scenario):
             if interval:
-                estimate = studies.estimate(scenario)
+                estimate = studies.estimate(scenario, bounded=False)
             else:
                 estimate = Estimate.without_interval(scenario, studies.result(scenario))
             row = row_of(estimate, self._baselines[compared], studies.accesses.name, self._book)

@@ -314,13 +314,19 @@ class StudyCache:
         result, times, closer = self.result(scenario), self.times(scenario), self._closer.get(simplest)
         return Candidate(scenario, result, times, simulated, closer=closer)
 
-    def estimate(self, scenario: Scenario) -> Estimate:
-        """Return the study of `scenario` with its interval."""
+    def estimate(self, scenario: Scenario, *, bounded: bool = True) -> Estimate:
+        """Return the study of `scenario` with its interval.
+
+        bounded: whether the lower bound in the best case is wanted too; it is found anyway where it limits the
+        interval, which nothing above the bound at the stated values does.
+        """
         candidate = self.candidate(scenario)
         result = candidate.result
-        lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
+        lower, upper = result.bounds.lower_s, result.bounds.upper_s
         now = result.metrics.iteration_s
         low, high = central(candidate.closest)
+        if bounded or low < min(lower, result.low_s):
+            lower = min(lower, self.lower(scenario))
         # The stated values are possible too, even if no draw reaches them.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
         times = (candidate.estimated, candidate.simulated)

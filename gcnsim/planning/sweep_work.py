@@ -14,7 +14,6 @@ import platform
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
@@ -28,6 +27,7 @@ from gcnsim.hardware import is_file
 from gcnsim.planning.rows import RowEvaluator
 from gcnsim.planning.sweep_points import Settings
 from gcnsim.planning.sweep_question import NONE, read_prices
+from gcnsim.results import KEYS
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.templates import Templates
 
@@ -156,12 +156,12 @@ class Answering:
             scenario = self._settings.scenario(values)
             # A setting that surely exceeds the memory is not simulated.
             possible = not self._fits or self._evaluator.studies(scenario).fits(scenario)
-            row = asdict(self._evaluator.row(scenario, interval=self._interval)) if possible else None
+            row = self._evaluator.row(scenario, interval=self._interval) if possible else None
         except GcnsimError as error:
             return {"point": index, "state": REFUSED, "reason": str(error)}
-        if row is None or (self._fits and row["fits"] is False):
+        if row is None or (self._fits and row.fits is False):
             return {"point": index, "state": TOO_LARGE, "reason": "does not fit the GPUs' memory"}
-        return {"point": index, "state": DONE, "reason": None, **row}
+        return {"point": index, "state": DONE, "reason": None, **{key: getattr(row, key) for key in KEYS}}
 
 
 Answer: TypeAlias = tuple[int, str | None]

@@ -24,7 +24,7 @@ _NAME: Final = Choice("a method", methods)
 
 def read_method(raw: Mapping[str, object]) -> Method:
     """Parse the method of a section. Raises ScenarioError or UnitError, starting with the path."""
-    name = _NAME.read(raw.get("name", DEFAULT), "method.name")
+    name = _NAME.read(raw["name"], "method.name") if "name" in raw else DEFAULT
     values = {key: read_value(key, text, name) for key, text in raw.items() if key != "name"}
     return create_method(name, **values)
 

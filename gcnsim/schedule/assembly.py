@@ -33,11 +33,17 @@ class WaitPairs:
         self._one.append((op, other, lag))
 
     def add(self, ops: IntArray, others: IntArray, lag: int) -> None:
-        """Let ops wait for others of `lag` iterations ago, int64[k] each."""
+        """Let ops wait for others of `lag` iterations ago: each for one, or for several (an extra dimension); -1 is
+        none.
+        """
         self._flush()
-        many: IntArray = np.empty((3, ops.size), np.int32)
+        if others.ndim > ops.ndim:
+            ops = ops[..., None]
+        many: IntArray = np.empty((3, *np.broadcast(ops, others).shape), np.int32)
         many[0], many[1], many[2] = ops, others, lag
-        self._many.append(many)
+        many = many.reshape(3, -1)
+        real = many[1] >= 0
+        self._many.append(many if real.all() else many[:, real])
 
     def _flush(self) -> None:
         if self._one:
@@ -63,7 +69,8 @@ class BuilderParts:
         self.after, self.late, self.reuses = WaitPairs(), WaitPairs(), WaitPairs()
         self._numbers: list[IntArray] = []
         self._facts: list[IntArray] = []
-        self._caps: list[FloatArray] = []
+        self._caps: list[float] = []
+        self._sizes: list[int] = []
         self._work: list[tuple[IntArray | int, float | FloatArray]] = []
         self._pending: list[tuple[int, ...]] = []
         self._pending_caps: list[float] = []
@@ -91,10 +98,10 @@ class BuilderParts:
     def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: float | FloatArray) -> None:
         """Add ops with these numbers, int64[*shape]. facts: int32[FACTS, *shape]; work: as in `Builder.block`."""
         self._flush()
-        own: IntArray = numbers.ravel().astype(np.int32)
-        self._numbers.append(own)
+        self._numbers.append(numbers.ravel())
         self._facts.append(facts.reshape(len(self.FACTS), -1))
-        self._caps.append(np.full(numbers.size, inf if cap is None else cap))
+        self._caps.append(inf if cap is None else cap)
+        self._sizes.append(numbers.size)
         self._work.append((numbers, work))
 
     def _flush(self) -> None:
@@ -102,7 +109,8 @@ class BuilderParts:
             table: IntArray = np.asarray(np.array(self._pending).T, dtype=np.int64).astype(np.int32)
             self._numbers.append(table[0])
             self._facts.append(table[1:])
-            self._caps.append(np.array(self._pending_caps))
+            self._caps += self._pending_caps
+            self._sizes += [1] * len(self._pending_caps)
             self._pending, self._pending_caps = [], []
 
     def demand(self, iterations: int) -> FloatArray:
@@ -118,11 +126,12 @@ class BuilderParts:
         them.
         """
         self._flush()
-        numbers, facts, caps = self._numbers, self._facts, self._caps
-        self._numbers, self._facts, self._caps = [], [], []
+        numbers, facts, caps, sizes = self._numbers, self._facts, self._caps, self._sizes
+        self._numbers, self._facts, self._caps, self._sizes = [], [], [], []
         if not numbers:
             return np.empty(0, np.int32), np.empty((len(self.FACTS), 0), np.int32), np.empty(0)
-        return np.concatenate(numbers), np.concatenate(facts, axis=1), np.concatenate(caps)
+        whole: IntArray = np.concatenate(numbers, dtype=np.int32, casting="same_kind")
+        return whole, np.concatenate(facts, axis=1), np.repeat(np.array(caps), sizes)
 
 
 _KEPT: OrderedDict[bytes, Columns] = OrderedDict()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray, Rank, Seconds
-from gcnsim.schedule.columns import Columns, narrow, stream_waits
+from gcnsim.schedule.columns import Columns, distinct_within, narrow, stream_waits
 from gcnsim.schedule.schedule import Levels, Schedule, levels
 from gcnsim.timeline import OpKind
 
@@ -57,7 +57,7 @@ def bounds(schedule: Schedule) -> ScheduleBounds:
     loads = resource_loads(schedule)
     mean = loads.seconds.mean(axis=0)
     top = int(np.argmax(mean))
-    (busiest, kind), load = loads.resource(top), float(mean[top])
+    (busiest, kind), load = loads.resource(schedule, top), float(mean[top])
     return ScheduleBounds(
         lower_s=max(load, _longest_alone(schedule)),
         upper_s=max(load, _longest_serial(schedule, levels(schedule, collapse=True), _senders(schedule.columns))),
@@ -104,7 +104,7 @@ def _senders(columns: Columns) -> IntArray:
     def make() -> IntArray:
         ops, links = columns.crossings
         sender = np.where(columns.connection >= 0, columns.connection, -1 - columns.stream)
-        return narrow(_distinct(links, sender[ops]), columns.size)
+        return narrow(distinct_within(links, sender[ops]), columns.size)
 
     return columns.shortly("senders", make)
 
@@ -119,19 +119,11 @@ def concurrent_flows(columns: Columns) -> IntArray:
         ops, links = columns.crossings
         layers = int(columns.layer.max(initial=-1)) + 2
         stage = (columns.kind * layers + columns.layer + 1) * 3 + columns.direction
-        return _distinct(links.astype(np.int64) * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops])
+        return distinct_within(
+            links.astype(np.int64) * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops]
+        )
 
     return columns.derived("together", make)
-
-
-def _distinct(groups: IntArray, values: IntArray) -> IntArray:
-    """For each place, the number of distinct values in its group, int64[k]."""
-    if not groups.size:
-        return groups
-    _, group = np.unique(groups, return_inverse=True)
-    _, value = np.unique(values, return_inverse=True)
-    pairs = np.unique(group * (int(value.max()) + 1) + value)
-    return np.bincount(pairs // (int(value.max()) + 1))[group]
 
 
 def estimate(schedule: Schedule) -> Seconds:
@@ -149,18 +141,17 @@ def estimate(schedule: Schedule) -> Seconds:
 class Loads:
     """Seconds of work per graph and resource, float64[T, R]: the schedule's streams first, then its links."""
 
-    schedule: Schedule
     seconds: FloatArray
     alone: FloatArray
     """Mean seconds of each op at its rate without other flows, float64[ops]."""
 
-    def resource(self, place: int) -> tuple[str, str]:
-        """Name and kind of a resource.
+    def resource(self, schedule: Schedule, place: int) -> tuple[str, str]:
+        """Name and kind of a resource of the schedule.
 
         The kind is `compute` for a stream of exclusive work and `pause` for one that delays a worker. For other streams
         it is the kind of the first link of its flows, weighted by time.
         """
-        schedule, columns = self.schedule, self.schedule.columns
+        columns = schedule.columns
         if place >= columns.streams:
             link = place - columns.streams
             return schedule.link_names[link], schedule.link_kinds[link]
@@ -181,6 +172,10 @@ class Loads:
 
 def resource_loads(schedule: Schedule) -> Loads:
     """The work of each stream and link in each iteration; streams count their flows at the rate without other flows."""
+    return schedule.derived("loads", lambda: _loads(schedule))
+
+
+def _loads(schedule: Schedule) -> Loads:
     columns, demand = schedule.columns, schedule.demand
     ops, links = columns.crossings
     latency = columns.of_route(columns.latency_s)
@@ -188,7 +183,7 @@ def resource_loads(schedule: Schedule) -> Loads:
     carried = demand[:, ops] / np.array(schedule.capacity)[links]
     streams = _sums(alone, columns.stream, columns.streams)
     loads = np.concatenate([streams, _sums(carried, links, len(schedule.capacity))], axis=1)
-    return Loads(schedule, loads, alone.mean(axis=0))
+    return Loads(loads, alone.mean(axis=0))
 
 
 def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
@@ -199,7 +194,7 @@ def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
 def _rate_alone(schedule: Schedule) -> FloatArray:
     """The rate of each op alone on its route, float64[ops]; 1 for exclusive work."""
     columns = schedule.columns
-    ways = np.array([min((schedule.capacity[link] for link in route), default=np.inf) for route in columns.routes])
+    ways = columns.least_on_route(np.array(schedule.capacity))
     return np.minimum(columns.of_route(ways, 1.0), np.where(columns.way >= 0, columns.cap, np.inf))
 
 
@@ -346,7 +341,8 @@ def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArr
 
 def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Seconds:
     """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
-    begins, ends = _start_times(schedule), list(schedule.ends)
+    begins = schedule.columns.shortly(f"starts after {schedule.ends}", lambda: _start_times(schedule))
+    ends = list(schedule.ends)
     workers, size = schedule.workers, schedule.columns.size
     if workers * size <= FEW_CHAINS:
         return max(0.0, float(_own_chains(order, seconds, begins, ends).max()))

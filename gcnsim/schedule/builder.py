@@ -216,17 +216,17 @@ class Builder:
         self._parts.many(numbers, facts, cap, work)
         for each_wait in after:
             whom, lag = each_wait if isinstance(each_wait, tuple) else (each_wait, 0)
-            self._parts.after.add(*_pairs(numbers, whom), lag)
+            self._parts.after.add(numbers, np.asarray(whom), lag)
         return numbers
 
     def wait_for(self, op: Ops, dependency: Waits) -> None:
         """Let existing ops also wait for `dependency` (added after them)."""
         whom, lag = dependency if isinstance(dependency, tuple) else (dependency, 0)
-        self._parts.late.add(*_pairs(op, whom), lag)
+        self._parts.late.add(np.asarray(op), np.asarray(whom), lag)
 
     def reuse(self, op: Ops, reader: Ops) -> None:
         """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` overwrites."""
-        self._parts.reuses.add(*_pairs(op, reader), 0)
+        self._parts.reuses.add(np.asarray(op), np.asarray(reader), 0)
 
     def close(self, ends: Iterable[int] | IntArray, *, periodic: bool = False) -> Schedule:
         """The finished schedule; `ends` names, per worker in rank order, the op that ends its iteration.
@@ -266,15 +266,3 @@ def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
         for lag in sorted({lag for _, lag in pairs}):
             found.append((np.array([op if own == lag else -1 for op, own in pairs], dtype=np.int64), lag))
     return found
-
-
-def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:
-    """Each of `ops` paired with each of its dependencies, one or several (an extra dimension); -1 is none."""
-    who, other = np.asarray(ops, dtype=np.int64), np.asarray(whom, dtype=np.int64)
-    if other.ndim > who.ndim:
-        who = who[..., None]
-    if who.shape != other.shape:
-        who, other = np.broadcast_arrays(who, other)
-    who, other = who.ravel(), other.ravel()
-    real = other >= 0
-    return (who, other) if real.all() else (who[real], other[real])

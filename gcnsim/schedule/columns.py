@@ -7,6 +7,7 @@ Rows of different lengths (an op's dependencies, its route) are stored as (offse
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
@@ -95,8 +96,8 @@ class Columns:
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
         """The same ops with other delays of routes, float64[R] each."""
-        other = replace(self, latency_s=latency_s, startup_s=startup_s, queue=queue)
-        object.__setattr__(other, "_found", self._found)
+        other = copy(self)
+        other.__dict__.update(latency_s=latency_s, startup_s=startup_s, queue=queue)
         return other
 
     @property
@@ -120,7 +121,7 @@ class Columns:
 
     def of_route(self, values: FloatArray, none: float = 0.0) -> FloatArray:
         """By op, float64[n], the value of its route in `values`, float64[R]; `none` for exclusive work."""
-        return np.append(values, none)[self.way]
+        return np.concatenate((values, (none,)))[self.way]
 
     @property
     def route_links(self) -> tuple[IntArray, IntArray]:
@@ -132,6 +133,14 @@ class Columns:
             return at, np.fromiter(chain.from_iterable(self.routes), np.int64, int(at[-1]))
 
         return self.derived("route_links", make)
+
+    def least_on_route(self, values: FloatArray) -> FloatArray:
+        """By route, float64[R], the least of its links in `values`, float64[links]; infinite for an empty route."""
+        at, links = self.route_links
+        found, some = np.full(len(self.routes), inf), np.flatnonzero(np.diff(at))
+        if some.size:
+            found[some] = np.minimum.reduceat(values[links], at[some])
+        return found
 
     @property
     def crossings(self) -> tuple[IntArray, IntArray]:
@@ -242,6 +251,16 @@ def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
     at = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=count), out=at[1:])
     return at, narrow(np.argsort(keys, kind="stable").astype(np.int64, copy=False), keys.size)
+
+
+def distinct_within(groups: IntArray, values: IntArray) -> IntArray:
+    """For each place, the number of distinct values in its group, int64[k]."""
+    if not groups.size:
+        return groups
+    _, group = np.unique(groups, return_inverse=True)
+    _, value = np.unique(values, return_inverse=True)
+    pairs = np.unique(group * (int(value.max()) + 1) + value)
+    return np.bincount(pairs // (int(value.max()) + 1))[group]
 
 
 def with_op(

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.schedule.bounds import concurrent_flows
-from gcnsim.schedule.columns import Columns, Route
+from gcnsim.schedule.columns import Columns, rows_by
 from gcnsim.schedule.schedule import Schedule, levels
 
 AT_ONCE = 200_000
@@ -23,25 +23,21 @@ AT_ONCE = 200_000
 class Variants:
     """K variants of a schedule. demand: float64[ops, K], `Schedule.demand` transposed. capacity: float64[links, K].
 
-    latency_s, startup_s, queue: by route, float64[R, K], as in `Op`.
+    latency_s, startup_s, queue: of each of the columns' routes, float64[R, K], as in `Op`.
     """
 
     demand: FloatArray
     capacity: FloatArray
-    latency_s: dict[Route, FloatArray]
-    startup_s: dict[Route, FloatArray]
-    queue: dict[Route, FloatArray]
+    latency_s: FloatArray
+    startup_s: FloatArray
+    queue: FloatArray
 
     def of(self, schedule: Schedule, place: int) -> Schedule:
         """Variant `place` of `schedule`; its structure and the derived results are shared."""
-        columns = schedule.columns
-        delays = (
-            np.array([by_route[route][place] for route in columns.routes], np.float64)
-            for by_route in (self.latency_s, self.startup_s, self.queue)
-        )
+        delays = (np.ascontiguousarray(of_each[:, place]) for of_each in (self.latency_s, self.startup_s, self.queue))
         return replace(
             schedule,
-            columns=columns.with_delays(*delays),
+            columns=schedule.columns.with_delays(*delays),
             demand=np.ascontiguousarray(self.demand[:, place])[None],
             capacity=tuple(self.capacity[:, place].tolist()),
         )
@@ -64,9 +60,8 @@ def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArra
     seconds, carried = alone.copy(), np.zeros_like(capacity)
     if columns.is_flow.any():
         _let_flow(variants, some, _identical_ops(columns), alone, seconds, carried)
-    order = np.argsort(columns.stream, kind="stable")
-    starts = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
-    loads = np.add.reduceat(alone[order], starts, axis=0)
+    at, order = columns.derived("by stream", lambda: rows_by(columns.stream, columns.streams))
+    loads = np.add.reduceat(alone[order], at[:-1], axis=0)
     busiest = np.maximum(loads.max(axis=0), (carried / capacity).max(axis=0))
     chains = levels(schedule).longest(seconds)[list(schedule.ends)].max(axis=0)
     return np.asarray(np.maximum(busiest, chains))
@@ -83,8 +78,7 @@ def _let_flow(
     offered, counts, most = capacity[alike.links], alike.shares[:, None], alike.caps[:, None]
     rate = np.minimum(np.minimum.reduceat(offered, alike.at, axis=0), most)
     shared = np.minimum(np.minimum.reduceat(offered / counts, alike.at, axis=0), most)
-    latency = np.stack([variants.latency_s[route][some] for route in alike.routes])
-    queue = np.stack([variants.queue[route][some] for route in alike.routes])
+    latency, queue = variants.latency_s[alike.ways, some], variants.queue[alike.ways, some]
     waited = latency + queue * np.maximum.reduceat((counts - 1.0) / offered, alike.at, axis=0)
     work = alone[alike.ops]
     sends = work > 0
@@ -98,11 +92,12 @@ def _let_flow(
 class _IdenticalOps:
     """The flows of a schedule in G groups of equal route and cap whose links are shared with equally many streams.
 
-    routes: of each group. caps: float64[G]. at: int64[G], links, shares: rows of the links of each route and of the
-    streams that share each link. ops: int64[k], the flows group by group; group: int64[k], the group of each.
+    ways: the route of each group, int64[G]. caps: float64[G]. at: int64[G], links, shares: rows of the links of each
+    route and of the streams that share each link. ops: int64[k], the flows group by group; group: int64[k], the group
+    of each.
     """
 
-    routes: list[Route]
+    ways: IntArray
     caps: FloatArray
     at: IntArray
     links: IntArray
@@ -119,17 +114,17 @@ def _identical_ops(columns: Columns) -> _IdenticalOps:
         shares: list[list[int]] = [[] for _ in range(columns.size)]
         for op, count in zip(ops.tolist(), concurrent_flows(columns).tolist(), strict=True):
             shares[op].append(count)
-        groups: dict[tuple[Route, float, tuple[int, ...]], list[int]] = {}
+        groups: dict[tuple[int, float, tuple[int, ...]], list[int]] = {}
         for op, (way, cap) in enumerate(zip(columns.way.tolist(), columns.cap.tolist(), strict=True)):
             if way >= 0 and columns.routes[way]:
-                groups.setdefault((columns.routes[way], cap, tuple(shares[op])), []).append(op)
-        lengths = [len(route) for route, _, _ in groups]
+                groups.setdefault((way, cap, tuple(shares[op])), []).append(op)
+        lengths = [len(columns.routes[way]) for way, _, _ in groups]
         members = [len(group) for group in groups.values()]
         return _IdenticalOps(
-            routes=[route for route, _, _ in groups],
+            ways=np.array([way for way, _, _ in groups], dtype=np.int64),
             caps=np.array([cap for _, cap, _ in groups]),
             at=np.cumsum([0, *lengths[:-1]], dtype=np.int64),
-            links=np.array([link for route, _, _ in groups for link in route], dtype=np.int64),
+            links=np.array([link for way, _, _ in groups for link in columns.routes[way]], dtype=np.int64),
             shares=np.array([share for _, _, own in groups for share in own], dtype=np.float64),
             ops=np.array([op for own in groups.values() for op in own], dtype=np.int64),
             group=np.repeat(np.arange(len(groups), dtype=np.int64), members),

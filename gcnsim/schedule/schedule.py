@@ -11,12 +11,12 @@ the analytic bounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isinf
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Second
 from gcnsim.hardware.link_specs import LinkSpec
 from gcnsim.schedule.columns import KIND_OF, Columns, narrow, rows_by, stream_waits
 from gcnsim.timeline import Direction, OpKind
+
+T = TypeVar("T")
 
 COMPUTE_STREAM = "gpu"
 """The stream of a worker's kernels: it is blocked when the worker is."""
@@ -111,6 +113,15 @@ class Schedule:
     cores: Mapping[int, CoreTurns] = field(default_factory=dict)
     periodic: bool = False
     grain_s: Seconds = 0.0
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Results derived from it."""
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """The result of `make()`, computed once."""
+        if name not in self._found:
+            self._found[name] = make()
+        found: T = self._found[name]
+        return found
 
     def of_graphs(self, graphs: IntArray) -> Schedule:
         """The same ops with the demand of only these graphs, int64: positions in `demand`."""
@@ -186,19 +197,27 @@ class Schedule:
         return tuple(tuple(every[bounds[i] : bounds[i + 1]]) for i in range(len(bounds) - 1))
 
 
+class Level(NamedTuple):
+    """The ops at the places [first, end) of an order. at, before: rows of the places of the ops that each follows, one
+    or more; none at the first level.
+    """
+
+    first: int
+    end: int
+    at: IntArray
+    before: IntArray
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """n ops of one iteration in L levels: each op follows only ops of earlier levels, at least one of the level just
+    """n ops of one iteration in levels: each op follows only ops of earlier levels, at least one of the level just
     before.
 
-    order: int64[n], the ops level by level. at: where each level begins in it, L + 1 places. before_at: int64[n + 1]
-    and before: for each place of `order`, the places of the ops that it follows.
+    order: int64[n], the ops level by level.
     """
 
     order: IntArray
-    at: tuple[int, ...]
-    before_at: IntArray
-    before: IntArray
+    levels: tuple[Level, ...]
 
     def longest(self, seconds: FloatArray, begin: FloatArray | None = None) -> FloatArray:
         """Per op, the length of the longest chain that ends with it, float64[n] or float64[n, K].
@@ -208,12 +227,10 @@ class Levels:
         """
         work = seconds[self.order]
         end = np.zeros_like(work) if begin is None else begin[self.order]
-        for level, (first, last) in enumerate(pairwise(self.at)):
+        for first, last, at, before in self.levels:
             here = end[first:last]
-            if level:
-                low, high = self.before_at[first], self.before_at[last]
-                chains = np.maximum.reduceat(end[self.before[low:high]], self.before_at[first:last] - low, axis=0)
-                np.maximum(here, chains, out=here)
+            if before.size:
+                np.maximum(here, np.maximum.reduceat(end[before], at, axis=0), out=here)
             here += work[first:last]
         found = np.empty_like(end)
         found[self.order] = end
@@ -225,11 +242,11 @@ class Levels:
         seconds: float64[n]. last: float64[n], the length after a chain that ends with an op, -inf if none ends there.
         """
         work, behind = seconds[self.order], last[self.order]
-        for first, end in reversed(list(pairwise(self.at))):
+        for first, end, at, before in reversed(self.levels):
             behind[first:end] += work[first:end]
-            low, high = self.before_at[first], self.before_at[end]
-            often = np.diff(self.before_at[first : end + 1])
-            np.maximum.at(behind, self.before[low:high], np.repeat(behind[first:end], often))
+            if before.size:
+                often = np.diff(at, append=before.size)
+                np.maximum.at(behind, before, np.repeat(behind[first:end], often))
         found = np.empty_like(behind)
         found[self.order] = behind
         return found
@@ -274,9 +291,9 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     while ready.size:
         every.append(ready)
         at.append(at[-1] + ready.size)
-        following, fewer = _counted(follower[_rows(follower_at, ready)])
-        missing[following] -= fewer
-        ready = following[missing[following] == 0]
+        fewer = np.bincount(follower[_rows(follower_at, ready)], minlength=count)
+        missing -= fewer
+        ready = np.flatnonzero((missing == 0) & (fewer > 0))
     if at[-1] < count:
         stuck = int(np.flatnonzero(missing)[0])
         kind, worker = KIND_OF[int(schedule.columns.kind[stuck])], int(schedule.columns.worker[stuck])
@@ -285,15 +302,12 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)
     before_at, rows = rows_by(place[ops], count)
-    before_at, found = narrow(before_at, count), narrow(place, count)[before[rows]]
-    return Levels(narrow(order, count), tuple(at), before_at, found)
-
-
-def _counted(values: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct values, ascending, and how often each is there: `np.unique`, which takes longer for few."""
-    values = np.sort(values)
-    first = np.flatnonzero(np.diff(values, prepend=-1))
-    return values[first], np.diff(first, append=values.size)
+    found = narrow(place, count)[before[rows]]
+    steps = []
+    for first, end in pairwise(at):
+        low, high = before_at[first], before_at[end]
+        steps.append(Level(first, end, narrow(before_at[first:end] - low, count), found[low:high]))
+    return Levels(narrow(order, count), tuple(steps))
 
 
 def _rows(at: IntArray, rows: IntArray) -> IntArray:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Seconds
 from gcnsim.engine import simulate
-from gcnsim.hardware import Figure
 from gcnsim.hardware.link_specs import Link
 from gcnsim.scenario import Scenario
 from gcnsim.scenario.machine import Machine, resolve_machine
@@ -32,7 +31,6 @@ from gcnsim.simulation.assumed import (
     other_paths,
     path_by_draw,
     position,
-    used_figures,
 )
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.placement import PARTITION, scattered
@@ -113,20 +111,19 @@ class OpenAssumptions:
 
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
         """A schedule with one graph per position in `places`, float64[size] each."""
-        values = {figure.name: figure.at(places[figure.name]) for figure in self.figures}
         key = b"".join(place.tobytes() for place in places.values())
-        schedule, turned = shared(
-            "drawn", self.scenario, (self.counts, self.accesses), lambda: self._drawn(places, values, size), key, size
+        drawn = shared(
+            "drawn", self.scenario, (self.counts, self.accesses), lambda: self._drawn(places, size), key, size
         )
-        return schedule, _variants(resolve_machine(self.scenario.cluster), schedule, values, turned)
+        return drawn.schedule, drawn.at(resolve_machine(self.scenario.cluster))
 
-    def _drawn(
-        self, places: Mapping[str, FloatArray], values: Mapping[str, FloatArray], size: int
-    ) -> tuple[Schedule, FloatArray]:
-        """The schedule of these draws, with the amounts of its ops transposed."""
+    def _drawn(self, places: Mapping[str, FloatArray], size: int) -> Drawn:
+        values = {figure.name: figure.at(places[figure.name]) for figure in self.figures}
         counts = _counts_at(self.counts, self.workload_changes, places, size)
         schedule = write_schedule(self.scenario, counts, self.accesses, values)
-        return schedule, np.ascontiguousarray(schedule.demand.T)
+        machine = resolve_machine(self.scenario.cluster)
+        shares = {one.name: values[one.name] / one.figure.value for one in self.figures if one.figure.value}
+        return Drawn(machine, schedule, values, shares, _variants(machine, schedule, values, shares))
 
 
 def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
@@ -170,30 +167,53 @@ def _counts_at(
     return replace(counts, **sample)
 
 
-def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray], demand: FloatArray) -> Variants:
-    """The schedule's amounts, float64[ops, draws], with the capacities, latencies and queues of every draw."""
-    links, draws = machine.topology.links, demand.shape[1]
-    used = used_figures(machine)
+class Drawn(NamedTuple):
+    """A schedule whose graphs are draws on a machine. values: of each assumed figure, float64[draws]; shares: the same
+    over the stated value.
+    """
+
+    machine: Machine
+    schedule: Schedule
+    values: Mapping[str, FloatArray]
+    shares: Mapping[str, FloatArray]
+    variants: Variants
+
+    def at(self, machine: Machine) -> Variants:
+        """The variants on `machine`, the same but for the bandwidth of its network."""
+        capacity = self.variants.capacity.copy()
+        for index, (link, before) in enumerate(zip(machine.topology.links, self.machine.topology.links, strict=True)):
+            if link.spec.capacity != before.spec.capacity:
+                capacity[index] = _capacity(machine, link, self.shares)
+        return replace(self.variants, capacity=capacity)
+
+
+def _variants(
+    machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray], shares: Mapping[str, FloatArray]
+) -> Variants:
+    """The schedule's amounts with the capacities, latencies and queues of every draw; values, shares: as in `Drawn`."""
+    links, demand = machine.topology.links, np.ascontiguousarray(schedule.demand.T)
     capacity, after, startup, queued = (
-        np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], draws, axis=1)
+        np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], demand.shape[1], axis=1)
         for name in ("capacity", "latency_s", "startup_s", "queue")
     )
     for index, link in enumerate(links):
-        capacity[index] = _capacity(machine, link, values, used)
+        capacity[index] = _capacity(machine, link, shares)
         name = _profile_of(machine, link)
         if name is not None:
             queued[index] = values.get(f"{name}.queue", link.spec.queue)
             # The receiving side of a link has no delay: its sending side includes both.
             if link.spec.latency_s:
                 after[index], startup[index] = _delays(values, machine, link, name)
-    latency, first, queue = {}, {}, {}
-    for route in schedule.columns.routes:
-        way = list(route)
-        # As in `Cluster.latency`: one call starts all links of a way in parallel.
-        first[route] = startup[way].max(axis=0)
-        latency[route] = (after[way] - startup[way]).sum(axis=0) + first[route]
-        queue[route] = queued[way].max(axis=0)
-    return Variants(demand, capacity, latency, first, queue)
+    at, crossed = schedule.columns.route_links
+    latency, first, queue = np.zeros((3, at.size - 1, demand.shape[1]))
+    lengths = np.diff(at)
+    # As in `Cluster.latency`: one call starts all links of a way in parallel.
+    for place in range(int(lengths.max(initial=0))):
+        some = np.flatnonzero(lengths > place)
+        on = crossed[at[some] + place]
+        latency[some] += after[on] - startup[on]
+        first[some], queue[some] = np.maximum(first[some], startup[on]), np.maximum(queue[some], queued[on])
+    return Variants(demand, capacity, latency + first, first, queue)
 
 
 def _profile_of(machine: Machine, link: Link) -> str | None:
@@ -212,35 +232,27 @@ def _profile_of(machine: Machine, link: Link) -> str | None:
     return machine.host_memory.name if link.kind == "memory" and link.source == link.target else None
 
 
-def _capacity(
-    machine: Machine, link: Link, values: Mapping[str, FloatArray], used: Mapping[str, Figure]
-) -> FloatArray | float:
+def _capacity(machine: Machine, link: Link, shares: Mapping[str, FloatArray]) -> FloatArray | float:
     """The capacity of a link by draw, as in `gcnsim.scenario.machine_links`."""
     host, name = machine.host.name, _profile_of(machine, link)
     if machine.kind == "gpu" and link.kind == "memory":
         fields = {"memory": "memory_bandwidth", "staging": "staging_bandwidth"}
         field = next((value for start, value in fields.items() if link.name.startswith(start)), None)
-        return link.spec.capacity if field is None else link.spec.capacity * _factor(values, used, host, field)
-    capacity = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
+        return link.spec.capacity if field is None else link.spec.capacity * _factor(shares, host, field)
+    capacity = link.spec.capacity if name is None else link.spec.capacity * _factor(shares, name)
     if link.kind != "pcie" or not machine.topology.staging:
         return capacity
     staging = machine.topology.links[machine.topology.staging[0]].spec.capacity
-    half = staging / 2 * _factor(values, used, host, "staging_bandwidth")
+    half = staging / 2 * _factor(shares, host, "staging_bandwidth")
     (whole, *_) = (copy for copy in (*machine.own_copies, machine.copies) if copy.name == name)
-    unlimited = offered(whole).capacity * _factor(values, used, whole.name)
+    unlimited = offered(whole).capacity * _factor(shares, whole.name)
     return np.asarray(np.minimum(unlimited, half), dtype=np.float64)
 
 
-def _factor(
-    values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str, *fields: str
-) -> FloatArray | float:
+def _factor(shares: Mapping[str, FloatArray], name: str, *fields: str) -> FloatArray | float:
     """The product of the figures `fields` of the profile `name`, relative to the stated values, by draw."""
-    shares = [
-        values[f"{name}.{field}"] / used[f"{name}.{field}"].value
-        for field in fields or ("efficiency", "bandwidth")
-        if f"{name}.{field}" in values
-    ]
-    return np.asarray(np.prod(shares, axis=0) if shares else 1.0)
+    own = [shares[f"{name}.{field}"] for field in fields or ("efficiency", "bandwidth") if f"{name}.{field}" in shares]
+    return np.asarray(np.prod(own, axis=0) if own else 1.0)
 
 
 def _delays(

@@ -311,5 +311,5 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
         run=run,
         per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
         law_share=left_out / chance if chance else 0.0,
-        memory=memory_of(scenario, counts, model.shapes),
+        memory=shared("memory", scenario, (counts,), lambda: memory_of(scenario, counts, model.shapes)),
     )

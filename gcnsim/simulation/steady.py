@@ -269,22 +269,27 @@ class Steady:
 
         More than requested only if the state returns over them and over no fewer, or comes nearer by half.
         """
-        window = self._best(ends, self.measured, self.cycle)
-        if window.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
+        last = int(ends.shape[0]) - 1
+        first = self._earliest(last, self.measured)
+        window = self._best(ends, first, self.cycle)
+        if window.settled or self.settling == self.measured or last < self.warm_up + self._round:
             return window
-        wider = self._best(ends, self.settling, self._round)
+        wide = self._earliest(last, self.settling)
+        if wide == first and self._round == self.cycle:
+            return window
+        wider = self._best(ends, wide, self._round)
         return wider if wider.settled or wider.off < window.off / 2 else window
 
-    def _best(self, ends: IntArray, measured: int, whole: int) -> Window:
-        """Of at most `measured` iterations, a multiple of `whole`, those whose state returns best."""
+    def _best(self, ends: IntArray, earliest: int, whole: int) -> Window:
+        """Of the iterations after `earliest` or later, a multiple of `whole`, those whose state returns best."""
         last = int(ends.shape[0]) - 1
         latest = max(0, last - self.least)
-        earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
-        closing = ends[earliest:, self._closing].max(axis=1)
+        closing = np.maximum.reduce(ends[earliest:, self._closing], axis=1)
         passed = closing[-1] - closing[: latest + 1 - earliest]
         # Division keeps the order: of the differences only the extremes are divided.
         moved = ends[last] - ends[earliest : latest + 1]
-        behind, ahead = (moved.max(axis=1) - passed) / passed, -((moved.min(axis=1) - passed) / passed)
+        most, fewest = np.maximum.reduce(moved, axis=1), np.minimum.reduce(moved, axis=1)
+        behind, ahead = (most - passed) / passed, -((fewest - passed) / passed)
         returned = np.maximum(behind / BEHIND, ahead / AHEAD)
         unlike: FloatArray | None = None
         if self._load is not None and last < self.most:
@@ -298,6 +303,10 @@ class Steady:
             return Window(earliest + best + 1, np.inf, np.inf)
         other = 0.0 if unlike is None else float(unlike[best])
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), other)
+
+    def _earliest(self, last: int, measured: int) -> int:
+        """The first iteration that the later half of a run of at most `measured` may begin after."""
+        return min(max(self.warm_up, (last + 1) // 2, last - measured), max(0, last - self.least))
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
         """How far the worst op fell behind, and got ahead, per iteration, from iteration `since` to the last."""

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from gcnsim.hardware.topology import Cluster
@@ -70,6 +71,7 @@ def shared(what: str, scenario: Scenario, of: tuple[object, ...], make: Callable
     return _current.get((what, at_standard(scenario), *more), of, make)
 
 
+@lru_cache(maxsize=MOST)
 def at_standard(scenario: Scenario) -> Scenario:
     """The scenario at the standard bandwidth, without name and faults."""
     return replace(scenario, name="", faults=(), cluster=replace(scenario.cluster, bandwidth=STANDARD))

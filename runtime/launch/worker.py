@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Final, NoReturn
 
+from gcnsim.core.allocation import ALLOCATION
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from runtime.launch.group import disconnect
 from runtime.launch.place import Place, place
@@ -77,15 +78,6 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
 _NEVER: Final = -1
 _PIECE: Final = 1 << 26
 """Bytes by which the heap grows."""
-
-ALLOCATION: Final = (
-    "GLIBC_TUNABLES",
-    "MALLOC_MMAP_MAX_",
-    "MALLOC_MMAP_THRESHOLD_",
-    "MALLOC_TOP_PAD_",
-    "MALLOC_TRIM_THRESHOLD_",
-)
-"""Variables with which a user configures memory allocation; if one is set, nothing is changed."""
 
 
 def disable_malloc_trim(environment: Mapping[str, str] = os.environ) -> bool:

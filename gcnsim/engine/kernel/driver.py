@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
-from gcnsim.engine.kernel.groups import grouped, remembered
+from gcnsim.engine.kernel.groups import capacities, grouped, remembered
 from gcnsim.engine.kernel.memory import (
     ARRAYS,
     ASKED,
@@ -50,6 +51,7 @@ from gcnsim.engine.kernel.memory import (
     real,
     whole,
 )
+from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Stop, StopCondition
 from gcnsim.schedule import Schedule
@@ -79,7 +81,7 @@ def blocks(schedule: Schedule, most: int, large: int = LARGE) -> tuple[IntArray,
     ints[: used_ints.size], floats[: used_floats.size] = used_ints, used_floats
     whole(ints, LATENCY)[:], whole(ints, STARTUP)[:] = _delays(columns)
     real(ints, floats, QUEUE)[:] = columns.of_route(columns.queue)
-    capacity = grouped(schedule.capacity, columns, _sent(columns))[0].capacity
+    capacity = capacities(schedule.capacity, columns, _sent(columns))
     real(ints, floats, CAPACITY)[:], real(ints, floats, SUPPLY)[:] = capacity, capacity
     return ints, floats
 
@@ -355,9 +357,10 @@ def simulate_by(
     count, graphs = schedule.columns.size, schedule.demand.shape[0]
     scalar[ASKED] = stop.next_check(0) - 1
     starts, ends = rows.starts.reshape(-1, count), rows.ends.reshape(-1, count)
-    complete = 0
+    complete, on = 0, kernel.on if isinstance(kernel, LoadedKernel) else partial(partial, kernel)
+    go_on = on(ints, floats, *rows, graphs, stop.opened)
     while True:
-        why = kernel(ints, floats, *rows, graphs, stop.opened)
+        why = go_on()
         if why == STOPPED:
             break
         if why != ASKS:

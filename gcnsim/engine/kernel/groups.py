@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.core.ids import BoolArray, IntArray
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray
 from gcnsim.engine.fairness import connected
 from gcnsim.engine.kernel.memory import PACKED, Links
 from gcnsim.engine.kernel.simd_loops import pitch
@@ -44,12 +44,19 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
     capacity: units per second of each link. flows: those without a thread. All results except capacities are computed
     once per structure.
     """
-    links, bundle, owners = columns.derived(
-        f"groups of {len(capacity)} links", lambda: _groups(len(capacity), columns, flows)
-    )
-    offered = np.append(np.array(capacity, np.float64) / PS_PER_S, 0.0)[owners]
-    capacities = np.where(owners < 0, links.capacity, offered)
-    return links._replace(capacity=capacities, supply=capacities, last=np.zeros_like(links.last)), bundle
+    links, bundle, _ = _structure(len(capacity), columns, flows)
+    offered = capacities(capacity, columns, flows)
+    return links._replace(capacity=offered, supply=offered, last=np.zeros_like(links.last)), bundle
+
+
+def capacities(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> FloatArray:
+    """`Links.capacity` of `grouped`."""
+    links, _, owners = _structure(len(capacity), columns, flows)
+    return np.where(owners < 0, links.capacity, np.array((*capacity, 0.0), np.float64)[owners] / PS_PER_S)
+
+
+def _structure(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
+    return columns.derived(f"groups of {count} links", lambda: _groups(count, columns, flows))
 
 
 def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:

@@ -11,9 +11,9 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -60,9 +60,11 @@ class LoadedKernel:
         graphs: int,
         most: int,
     ) -> int:
-        arrays = (ints, floats, work, starts, ends, missing)
-        found: int = self._function(*(array.ctypes.data for array in arrays), graphs, most)
-        return found
+        return self.on(ints, floats, work, starts, ends, missing, graphs, most)()
+
+    def on(self, *arguments: IntArray | FloatArray | int) -> Callable[[], int]:
+        """The kernel with these arguments, whose addresses are looked up once. The arrays must live as long."""
+        return partial(self._function, *(one if isinstance(one, int) else one.ctypes.data for one in arguments))
 
 
 KIND: Final = "engine-kernel"

@@ -1,15 +1,33 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from typing import Any
 
 import pytest
 
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.fields import rule_of
 from gcnsim.core.units import bandwidth
-from gcnsim.methods import create_method, methods
-from gcnsim.scenario import ClusterSpec, WorkloadSpec
+from gcnsim.methods import create_method, method_type, methods
+from gcnsim.scenario import ClusterSpec, PartitionSpec, WorkloadSpec
+from gcnsim.scenario.faults import FAULTS
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.workload.caching import CacheSize
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ClusterSpec, WorkloadSpec, PartitionSpec, RunSpec, *FAULTS.values(), *map(method_type, methods())],
+    ids=lambda kind: kind.__name__,
+)
+def test_every_default_keeps_its_rule(kind: type[ClusterSpec]) -> None:
+    # Specs do not check fields that have their defaults.
+    for item in fields(kind):
+        if (found := rule_of(item)) is None or item.default is MISSING or (item.default is None and found[2]):
+            continue
+        rule: Any = found[0]
+        rule.check(item.default, item.name)
+        assert getattr(rule, "canonical", lambda name: name)(item.default) == item.default
 
 
 def test_defaults_are_the_published_platform() -> None:

@@ -41,15 +41,15 @@ def test_each_variant_is_as_estimated_alone(builder: Builders) -> None:
     schedule = made(builder(10.0, 8.0))
     alone = [estimate(variant(schedule, *requested)) for requested in CASES]
     demands, capacities, latencies = zip(*CASES, strict=True)
-    routes = {op.route for op in schedule.ops if op.route}
+    routes = len(schedule.columns.routes)
     found = estimates(
         schedule,
         Variants(
             demand=schedule.demand[0][:, None] * np.array(demands),
             capacity=np.array(capacities).T,
-            latency_s={route: np.array(latencies) for route in routes},
-            startup_s={route: np.zeros(len(CASES)) for route in routes},
-            queue={route: np.zeros(len(CASES)) for route in routes},
+            latency_s=np.tile(latencies, (routes, 1)),
+            startup_s=np.zeros((routes, len(CASES))),
+            queue=np.zeros((routes, len(CASES))),
         ),
     )
     assert found == pytest.approx(alone, rel=1e-12)
@@ -69,9 +69,9 @@ def test_one_by_hand_with_queues(builder: Builders) -> None:
         Variants(
             demand=np.tile(schedule.demand[0][:, None], 2),
             capacity=np.array([[10.0, 10.0], [8.0, 8.0]]),
-            latency_s={(0, 1): np.array([0.5, 0.5])},
-            startup_s={(0, 1): np.array([0.0, 0.0])},
-            queue={(0, 1): np.array([0.0, 4.0])},
+            latency_s=np.array([[0.5, 0.5]]),
+            startup_s=np.array([[0.0, 0.0]]),
+            queue=np.array([[0.0, 4.0]]),
         ),
     )
     # 1 s, 0.5 s, 20 B at 4 B/s, 2 s; and a queue of 4 B of the other one on the slower link.
@@ -82,7 +82,8 @@ def test_variants_of_a_schedule_without_flows(builder: Builders) -> None:
     b = builder(1.0)
     first = b.compute(OpKind.UPDATE, 0, 2.0)
     schedule = b.close([b.compute(OpKind.STEP, 0, 3.0, after=[first], stream="other")])
-    found = estimates(schedule, Variants(schedule.demand.T * [[1.0, 2.0]], np.ones((1, 2)), {}, {}, {}))
+    none = np.zeros((0, 2))
+    found = estimates(schedule, Variants(schedule.demand.T * [[1.0, 2.0]], np.ones((1, 2)), none, none, none))
     assert found.tolist() == [5.0, 10.0]
 
 
@@ -90,12 +91,13 @@ def test_a_variant_alone_is_the_schedule_with_its_amounts_capacities_and_delays(
     schedule = made(builder(10.0, 8.0))
     routes = schedule.columns.routes
     place = {route: float(number) for number, route in enumerate(routes)}
+    numbers = np.arange(len(routes))
     variants = Variants(
         demand=np.stack([schedule.demand[0], 3.0 * schedule.demand[0]], axis=1),
         capacity=np.array([[10.0, 5.0], [8.0, 6.0]]),
-        latency_s={route: np.array([0.0, 0.5 + place[route]]) for route in routes},
-        startup_s={route: np.array([0.0, 0.25 * place[route]]) for route in routes},
-        queue={route: np.array([0.0, 2.0 * place[route]]) for route in routes},
+        latency_s=np.stack([0.0 * numbers, 0.5 + numbers], axis=1),
+        startup_s=np.stack([0.0 * numbers, 0.25 * numbers], axis=1),
+        queue=np.stack([0.0 * numbers, 2.0 * numbers], axis=1),
     )
     alone = variants.of(schedule, 1)
     assert alone.capacity == (5.0, 6.0)

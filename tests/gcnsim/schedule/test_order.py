@@ -35,8 +35,9 @@ def pairs(schedule: Schedule, *, collapse: bool) -> set[tuple[int, int]]:
 def places(schedule: Schedule, *, collapse: bool) -> dict[int, int]:
     """By op its level; all are there once, and nothing that it follows is of its own level or a later one."""
     found = levels(schedule, collapse=collapse)
-    level = np.searchsorted(found.at, np.arange(len(schedule.ops)), side="right") - 1
-    by_op = dict(zip(found.order.tolist(), level.tolist(), strict=True))
+    by_op = {
+        op: number for number, level in enumerate(found.levels) for op in found.order[level.first : level.end].tolist()
+    }
     assert sorted(by_op) == list(range(len(schedule.ops)))
     for op, before in pairs(schedule, collapse=collapse):
         assert by_op[before] < by_op[op]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.launch.worker import ALLOCATION, disable_malloc_trim
+from gcnsim.core.allocation import ALLOCATION
+from runtime.launch.worker import disable_malloc_trim
 
 _FAULTS = """
 import resource, sys
