@@ -187,7 +187,7 @@ def test_no_step_leads_to_parts_that_are_known_from_elsewhere() -> None:
 
 def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:
     """A step within a per cent, whose interval holds zero and reaches less than five per cent, is no next step."""
-    _, steps, idle = stepped(scenario(PSC, gpus=6))
+    _, steps, idle = stepped(scenario(PSC, gpus=8))
     for step in steps.values():
         assert step.gain_low is not None
         assert step.gain_high is not None
