@@ -332,8 +332,8 @@ def beyond(question: Mapping[str, float], ranges: Mapping[str, tuple[float, floa
 
 
 def _cache(size: object) -> dict[str, float]:
-    """A cache of a share of the boundary, or of bytes, which no share can be told of."""
-    if size is None:
+    """A cache of a share of the boundary, or of bytes; nothing where training chooses it."""
+    if size in (None, "auto"):
         return {}
     try:
         return {"cache": FRACTION.parse(str(size))}

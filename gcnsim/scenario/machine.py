@@ -169,15 +169,16 @@ class Machine(Profiles):
     def law_error(self, *, attends: bool) -> float:
         """Half the width of the 90 % interval of what laws and schedule leave out of an iteration, relative.
 
-        Of measured kernels the error of such measurements, and of several workers the schedule's. 0 where a platform is
-        fitted to whole iterations: its error holds this one too. attends: whether the model attends.
+        Of measured kernels the error of such measurements, and of several workers the schedule's. A calibration without
+        runs knows no error of its own. 0 where a platform is fitted to whole iterations: its error holds this one too.
+        attends: whether the model attends.
         """
         if self.kind == "cpu":
             judged = self.calibration is not None and self.calibration.error is not None
             return MEASURED_LEFT_OUT if self.spec.gpus > 1 and not judged else 0.0
         if self.platform is not None:
             return 0.0
-        if self.calibration is None and self.measured is None:
+        if self.measured is None and (self.calibration is None or self.calibration.error is None):
             return FAR_LAW_ERROR if attends or self.spec.gpus > FAR_GPUS else LAW_ERROR
         schedule = SCHEDULE_ERROR if self.spec.gpus > 1 else 0.0
         return schedule if self.measured is None else float(np.hypot(schedule, MEASURED_GPU_ERROR))

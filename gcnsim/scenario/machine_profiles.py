@@ -144,6 +144,11 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
                 f"cluster.calibration: {spec.calibration} knows links alone, no kernels; allowed: with "
                 "cluster.measured_compute (python -m runtime.measure measures it), or a calibration of a profile"
             )
+        if chosen.kind == "gpu" and "launch_s" in record.figures["device"] and "call_s" not in record.figures["host"]:
+            raise ScenarioError(
+                f"cluster.calibration: {spec.calibration} was fitted before calls of the host were counted; "
+                "fit its measurements again (gcnsim calibrate)"
+            )
         chosen = chosen if record.links_only else _calibrated(chosen, record)
         servers = with_fitted(servers, record.figures["host"])
         network = with_fitted(network, record.figures["network"])

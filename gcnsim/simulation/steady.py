@@ -289,7 +289,9 @@ class Steady:
         # Division keeps the order: of the differences only the extremes are divided.
         moved = ends[last] - ends[earliest : latest + 1]
         most, fewest = np.maximum.reduce(moved, axis=1), np.minimum.reduce(moved, axis=1)
-        behind, ahead = (most - passed) / passed, -((fewest - passed) / passed)
+        # Nothing passes where the machine does nothing.
+        least = np.maximum(passed, 1)
+        behind, ahead = (most - passed) / least, -((fewest - passed) / least)
         returned = np.maximum(behind / BEHIND, ahead / AHEAD)
         unlike: FloatArray | None = None
         if self._load is not None and last < self.most:

@@ -176,7 +176,9 @@ class PartRun:
                 _, drawn = self.worker.trainer.iteration(t, LocalSums())
             if refreshing:
                 # What it refreshes is computed beside what comes next; alone, it is waited for.
+                waited = self.worker.recorder.mark()
                 self.worker.method.drain()
+                self.worker.recorder.add(OpKind.WAIT, MAIN_STREAM, t, waited, self.worker.recorder.mark())
             self._finish()
             found.append(time.perf_counter() - start)
             self.worker.recorder.end_iteration()

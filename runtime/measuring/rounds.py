@@ -204,17 +204,18 @@ class Setting:
         """What `work` gives of the part in memory; None where it does not fit, or its loss is no number any more."""
         skipped = None if part.rank in self._runs else self._too_large(part.rank)
         found: list[float] = []
+        full = False
         try:
             if skipped is None:
                 found = work(self._run(part))
         except DivergedError as error:
             skipped = Skipped(str(error))
         except (MemoryError, RuntimeError) as error:
-            skipped = self._full(error)
+            skipped, full = self._full(error), True
             if skipped is None:
                 raise
         # Here nothing of the error holds any tensor.
-        if skipped is not None and self._device.type == "cuda" and self._runs.keys() - {part.rank}:
+        if full and self._device.type == "cuda" and self._runs.keys() - {part.rank}:
             self._make_room(part)
             return self._attempt(part, work, stay=stay)
         if skipped is not None:

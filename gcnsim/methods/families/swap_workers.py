@@ -7,6 +7,7 @@ import numpy as np
 from gcnsim.core.ids import Bytes, Layer, Rank
 from gcnsim.cost import layer_cost, loss_seconds, row_bytes, spmm_seconds, step_seconds
 from gcnsim.cost.device import INDEX, VALUE
+from gcnsim.methods.families.issued import issued
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule
 from gcnsim.timeline import Direction, OpKind
@@ -51,9 +52,8 @@ class SwapWriter:
             gone: list[Dependency] = []
             for rank in self.workers:
                 self._bring(rank, self._own(rank, shape.d_in), [], layer, FORWARD)
-                self.builder.compute(
-                    OpKind.UPDATE, rank, self.costs[rank][layer].update, layer=layer, direction=FORWARD
-                )
+                seconds = issued(facts, OpKind.UPDATE, self.costs[rank][layer].update)
+                self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=FORWARD)
                 gone.append(self._put(rank, self._own(rank, shape.d_out), layer, FORWARD))
             if shape.gathers:
                 for rank in self.workers:
@@ -62,16 +62,15 @@ class SwapWriter:
         made: list[Dependency] = []
         for rank in self.workers:
             seconds = loss_seconds(facts.device_of(rank), int(self.inner[rank]), facts.shapes[-1].d_out)
-            self.builder.compute(OpKind.LOSS, rank, seconds)
+            self.builder.compute(OpKind.LOSS, rank, issued(facts, OpKind.LOSS, seconds))
             made.append(self._put(rank, self._own(rank, facts.shapes[-1].d_out), len(facts.shapes) - 1, BACKWARD))
         for layer in reversed(range(len(facts.shapes))):
             made = self._backward(layer, made)
-        return self.builder.close(
-            [
-                self.builder.compute(OpKind.STEP, rank, step_seconds(facts.device_of(rank), facts.shapes))
-                for rank in self.workers
-            ]
-        )
+        steps = []
+        for rank in self.workers:
+            seconds = issued(facts, OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes))
+            steps.append(self.builder.compute(OpKind.STEP, rank, seconds))
+        return self.builder.close(steps)
 
     def _backward(self, layer: Layer, made: list[Dependency]) -> list[Dependency]:
         """One layer's backward pass. made: per worker, the op that stored its output's gradient. Returns the same for
@@ -85,7 +84,7 @@ class SwapWriter:
             else:
                 self._bring(rank, self._own(rank, shape.d_out), [], layer, BACKWARD)
             self._bring(rank, self._own(rank, shape.d_in), [], layer, BACKWARD)
-            seconds = self.costs[rank][layer].update_backward
+            seconds = issued(self.facts, OpKind.UPDATE, self.costs[rank][layer].update_backward)
             self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=BACKWARD)
             if layer:
                 gone.append(self._put(rank, self._own(rank, shape.d_in), layer, BACKWARD))
@@ -99,6 +98,7 @@ class SwapWriter:
         self._bring_piece(rank, width, ready, layer, direction)
         every = inner + float(self.rows[rank].sum())
         seconds = spmm_seconds(self.facts.device_of(rank), float(self.entries[rank]), inner, width, every)
+        seconds = issued(self.facts, OpKind.AGGREGATE, seconds)
         self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
 
     def _own(self, rank: Rank, width: int) -> Bytes:

@@ -53,7 +53,8 @@ def found(part: dict[str, Any]) -> dict[str, float]:
 
 def test_known_figures_come_back(tmp_path: Path) -> None:
     laws = fit(tmp_path)
-    assert found(laws.device) == pytest.approx(dict(DEVICE), rel=0.02)
+    fitted = {name: value for name, value in DEVICE.items() if name != "launch_s"}
+    assert found(laws.device) == pytest.approx(fitted, rel=0.02)
     assert found(laws.copies) == pytest.approx(dict(COPIES), rel=0.01)
     sent = {name: HOST[name] for name in ("message_s", "socket_bandwidth", "cores")}
     assert found(laws.host) == pytest.approx({**DRAWING, **sent, "call_s": CALL_S}, rel=0.02)
