@@ -214,7 +214,7 @@ def _fit(request: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping
 def _notes(request: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The notes to read before it starts."""
     if request.device == "cuda":
-        yield "written for GPUs and not yet run on one: seconds are assumed, and whatever fails is worth a report"
+        yield "tried on one GPU, not on several: seconds are assumed, and whatever fails is worth a report"
         try:
             gpu_of(machine["gpus"], "this machine")
         except ScenarioError as error:

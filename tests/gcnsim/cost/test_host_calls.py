@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.cost import LayerCost, host_bound, with_host_calls
+from gcnsim import simulate
+from gcnsim.cost import STEP_CALLS, LayerCost, host_bound, with_host_calls
 from gcnsim.cost.host_calls import LAYER_CALLS, LOSS_CALLS, layer_calls
+from gcnsim.scenario import SCHEMA
 from gcnsim.workload import layer_shapes
 
 CALL = 1e-4
@@ -49,3 +51,19 @@ def test_who_waits_for_rows_pays_in_every_layer() -> None:
     assert [float(layer.update[0]) for layer in found] == pytest.approx([1.0, calls[1] * CALL])
     assert [float(layer.update_backward[0]) for layer in found] == pytest.approx([count * CALL for count in calls])
     assert late == pytest.approx([LOSS_CALLS * CALL])
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn", "bns-gcn", "cagnet-1d", "sancus", "roc"])
+def test_every_method_waits_for_the_calls_of_loss_and_step(name: str) -> None:
+    def iteration_s(call_s: str) -> float:
+        return simulate(
+            {
+                "schema": SCHEMA,
+                "workload": {"nodes": 2000, "edges": 20000, "features": 16, "hidden": 16, "classes": 4, "layers": 2},
+                "cluster": {"gpus": 2, "bandwidth": "10Gbps", "figures": {"generic-16.call_s": call_s}},
+                "method": {"name": name},
+                "run": {"iterations": 4},
+            }
+        ).result.metrics.iteration_s
+
+    assert iteration_s("1ms") - iteration_s("0s") > 0.9e-3 * (LOSS_CALLS + STEP_CALLS)

@@ -15,7 +15,6 @@ MACHINE: Mapping[str, Any] = {"cpu": "Xeon", "cores": 2, "memory_bytes": 2**34, 
 VERSIONS: Mapping[str, str] = {"gcnsim": __version__, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6"}
 
 DEVICE: Mapping[str, float] = {
-    "launch_s": 2e-6,
     "memory_bandwidth": 20e9,
     "flops_fp32": 60e9,
     "spmm_efficiency": 0.4,
@@ -77,7 +76,7 @@ def calibration(**changes: Any) -> Calibration:
 
 def of_gpu(**changes: Any) -> Calibration:
     """A record of a GPU of that machine, with `changes`."""
-    figures = {"device": fitted(DEVICE), "host": fitted(HOST), "network": fitted(NETWORK)}
+    figures = {"device": fitted(DEVICE), "host": fitted({**HOST, "call_s": 3e-5}), "network": fitted(NETWORK)}
     known: dict[str, Any] = {"figures": figures, "curve": ((1e4, 0.5), (1e8, 0.3)), "graphs": {"feed": 1.25}}
     return calibration(device="t4", **known | changes)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import device, host, link, platform
+from gcnsim.records.calibration import write_calibration
 from gcnsim.scenario import ClusterSpec
 from gcnsim.scenario.machine import (
     FAR_GPUS,
@@ -15,6 +18,7 @@ from gcnsim.scenario.machine import (
     SCHEDULE_ERROR,
     resolve_machine,
 )
+from tests.gcnsim.evidence.made_calibration import of_gpu
 
 SPEC = ClusterSpec(gpus=3, gpus_per_server=2, bandwidth=1e9)
 
@@ -103,12 +107,17 @@ def test_paths_and_platforms_are_refused_when_they_are_asked_for() -> None:
         machine.platform  # noqa: B018
 
 
-def test_the_schedule_of_several_gpus_has_an_error_of_its_own() -> None:
+def test_the_schedule_of_several_gpus_has_an_error_of_its_own(tmp_path: Path) -> None:
     assert resolve_machine(ClusterSpec(gpus=4)).law_error(attends=False) == LAW_ERROR > SCHEDULE_ERROR > 0
     assert resolve_machine(ClusterSpec(gpus=4)).law_error(attends=True) == FAR_LAW_ERROR > LAW_ERROR
     assert resolve_machine(ClusterSpec(gpus=FAR_GPUS)).law_error(attends=False) == LAW_ERROR
     assert resolve_machine(ClusterSpec(gpus=FAR_GPUS + 1)).law_error(attends=False) == FAR_LAW_ERROR
     assert resolve_machine(ClusterSpec(gpus=4, device="cpu-core")).law_error(attends=True) == MEASURED_LEFT_OUT
     assert resolve_machine(ClusterSpec(gpus=1, device="cpu-core")).law_error(attends=True) == 0
+    without_runs = str(tmp_path / "c.json")
+    write_calibration(without_runs, of_gpu())
+    for gpus in (1, 4):
+        calibrated = resolve_machine(ClusterSpec(gpus=gpus, calibration=without_runs))
+        assert calibrated.law_error(attends=False) == LAW_ERROR, "it knows no error of its own"
     fitted = resolve_machine(ClusterSpec(gpus=4, platform="psc-gcn-t4"))
     assert fitted.law_error(attends=False) == 0 < fitted.error

@@ -15,7 +15,7 @@ from gcnsim.hardware import device, figures_of, host, link
 from gcnsim.methods import create_method
 from gcnsim.records.calibration import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
-from gcnsim.scenario.machine import SCHEDULE_ERROR, resolve_machine
+from gcnsim.scenario.machine import LAW_ERROR, SCHEDULE_ERROR, resolve_machine
 from gcnsim.scenario.machine_profiles import calibration_of, for_graph
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation import simulate_scenario
@@ -56,6 +56,15 @@ def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
     assert "fitted" in machine.host.provenance()
 
 
+def test_a_gpus_record_without_the_hosts_calls_is_refused(tmp_path: Path) -> None:
+    """Its launches held the host's share, which would count twice."""
+    record = of_gpu()
+    device_figures = {**record.figures["device"], **fitted({"launch_s": 9e-5})}
+    old = replace(record, figures={**record.figures, "device": device_figures, "host": fitted(HOST)})
+    with pytest.raises(ScenarioError, match=r"c\.json was fitted before calls of the host were counted; fit its"):
+        resolve_machine(spec(tmp_path, old, device="t4"))
+
+
 def test_the_curve_comes_along(tmp_path: Path) -> None:
     curve = resolve_machine(spec(tmp_path, of_gpu(), device="t4")).device.spmm_curve
     assert curve is not None
@@ -90,7 +99,8 @@ def test_another_device_is_refused(tmp_path: Path) -> None:
 
 def on_t4(**changes: Any) -> Calibration:
     """A record of a T4, whose link to its host has figures too."""
-    figures = {"device": fitted(GPU), "host": fitted({"cores": 2.0}), "network": {}, "copies": fitted(COPIES)}
+    figures = {"device": fitted(GPU), "host": fitted({"cores": 2.0, "call_s": 3e-5}), "network": {}}
+    figures["copies"] = fitted(COPIES)
     return calibration(device="t4", figures=figures, curve=(), graphs={}, **changes)
 
 
@@ -176,9 +186,9 @@ def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: 
     assert none.metrics == some.metrics == much.metrics
     seconds = none.metrics.iteration_s
     own = (none.high_s - seconds) / seconds
-    assert own == pytest.approx(SCHEDULE_ERROR), "nothing is drawn"
+    assert own == pytest.approx(LAW_ERROR), "nothing is drawn, and without runs it knows no error of its own"
     for found, error in ((some, 0.05), (much, 0.2)):
-        width = float(np.hypot(own, error))
+        width = float(np.hypot(SCHEDULE_ERROR, error))
         assert (found.low_s, found.high_s) == pytest.approx((seconds * (1 - width), seconds * (1 + width)))
 
 

@@ -65,10 +65,11 @@ def test_it_is_calibrated_and_judged(survey: Path, tmp_path: Path, tell: Callabl
     seen, unseen = ([survey / "runs" / name for name in NAMES if name.startswith(kind)] for kind in ("cal", "held"))
     record = calibrate(survey / "profile.json", seen)
     write_calibration(tmp_path / "calibration.json", record)
-    found, _ = judge(unseen, tmp_path / "calibration.json")
+    assert judge(unseen, tmp_path / "calibration.json")[0], "too small a profile to say how well"
+    found, _ = judge(unseen, None)
     for check in found:
-        assert math.isfinite(check.error)
+        assert abs(math.log1p(check.error)) < math.log(3.0), f"{check.run}: by figures of the catalogue"
         assert check.measured_s == read_recorded_run(survey / "runs" / check.run).iteration_s
         assert sum(check.measured.values()) == pytest.approx(check.measured_s, rel=0.5)
     told = ", ".join(f"{check.run} {1e3 * check.measured_s:.2f} ms {100 * check.error:+.0f} %" for check in found)
-    tell(f"survey of one GPU, tiny profile: {told}")
+    tell(f"survey of one GPU, by figures of the catalogue: {told}")

@@ -142,7 +142,7 @@ def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_its_owner_should_know_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtime.survey.preview.hardware", lambda cuda: hardware() | {"gpus": ["Made-up GPU"]})
     notes = preview(survey_request(tmp_path / "s", device="cuda"), None)["notes"]
-    assert "not yet run on one" in notes[0]
+    assert "tried on one GPU, not on several" in notes[0]
     assert "gcnsim calibrate will refuse the folder as it is: this machine: the catalogue has no GPU" in notes[1]
     assert notes[2].startswith(f"--out: records say paths as they are typed, so {tmp_path / 's'} would be in them")
     monkeypatch.setattr("runtime.survey.preview.hardware", lambda cuda: hardware() | {"gpus": ["Tesla T4"]})
