@@ -96,7 +96,7 @@ _NAMED: Final = ("link", "device", "network", "pcie")
 def compare_command(names: tuple[str, ...], as_json: bool) -> None:
     """Show the figures of two or more NAMES side by side, with ratios to the first.
 
-    They must all be devices, all links or all hosts; your own files are allowed.
+    They must be all devices, all links or all hosts; your own files are allowed.
 
     Example: gcnsim catalog compare a100-80 h100
     """

@@ -17,7 +17,7 @@ NEEDS = ("dash", "flask", "waitress")
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen at; any but loopback needs --token.",
+    help="Address to listen on; any other than loopback needs --token.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="Port; 0: any free one.")
 @click.option(

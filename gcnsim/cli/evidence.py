@@ -21,8 +21,8 @@ from gcnsim.cli.progress import progress
     "--measured-compute",
     multiple=True,
     type=click.Path(),
-    help="Compute times of the runs' parts (runtime.measure): a file or a folder (repeatable); runs on CPU cores need "
-    "them.",
+    help="Compute times of the runs' parts (runtime.measure): a file or a folder (repeatable); runs recorded on CPU "
+    "cores need them.",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
@@ -53,12 +53,13 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     type=click.Path(),
     multiple=True,
     help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses those of its graph and "
-    "parts; runs on CPU cores need them.",
+    "parts; runs recorded on CPU cores need them.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs of another machine or version than the calibration, or with bandwidth limited in software.",
+    help="Refuse runs from a machine or version other than the calibration's, and runs whose bandwidth was limited in "
+    "software.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
@@ -109,7 +110,7 @@ def reproduce(
     describe are listed on stderr and have empty cells in the file.
 
     \b
-    Example:
+    Examples:
       gcnsim reproduce --csv cells.csv
       gcnsim reproduce --paper pipegcn
     """

@@ -62,7 +62,7 @@ def command(
     out: str,
     as_json: bool,
 ) -> None:
-    """Draw a graph from MODEL and write it. MODEL is block, or the name of a dataset whose surrogate to draw.
+    """Generate a graph from MODEL and write it. MODEL is block, or the name of a dataset, for its surrogate.
 
     The same seed gives the same graph. Parameters and surrogates: docs/surrogates.md.
 
@@ -143,7 +143,7 @@ def _print(graph: Graph, model: str, seed: int, out: str, as_json: bool) -> None
             ("edges", f"{graph.entries // 2:,}"),
             ("degree", f"mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}"),
             ("content hash", graph.content_hash()),
-            ("memory", f"about {needed} at most while drawing"),
+            ("memory", f"about {needed} at most while generating"),
             ("written", out),
         ]
     )

@@ -49,7 +49,7 @@ def convert(
     ids_map: str | None,
     as_json: bool,
 ) -> None:
-    """Convert the graph in SOURCE to OUT. SOURCE is a file or the folder of a published data set.
+    """Convert the graph in SOURCE to OUT. SOURCE is a file or the folder of a published dataset.
 
     OUT is .npz, with features, labels and split as training reads them, or an edge list (.txt, .edges, .tsv, .csv),
     which holds the edges alone. Formats: docs/files.md.
@@ -122,7 +122,9 @@ def _print(loaded: Graph, held: NodeArrays, nodes_too: bool, out: str, named: st
 
 @click.group("graph")
 def group() -> None:
-    """Inspect, partition, convert and draw graphs: arrays, edge lists, .mtx, .graph, published folders."""
+    """Inspect, partition, convert and generate graphs.
+
+    Reads arrays, edge lists, .mtx, .graph and folders of published datasets."""
 
 
 @group.command()
@@ -133,7 +135,7 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Describe the graph in FILE, and what was cleaned on loading. FILE may be the folder of a published data set.
+    """Describe the graph in FILE, and what was cleaned on loading. FILE may be the folder of a published dataset.
 
     Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
     prints the contents of its JSON file.

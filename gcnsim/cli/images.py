@@ -26,7 +26,7 @@ from gcnsim.core.errors import FileError, nearest
 def command(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
     """Draw the figures of PAGE, which another command wrote with --html, as PNG or SVG.
 
-    Needs Kaleido and a Chrome or Chromium: pip install 'gcnsim[images]'.
+    Needs Chrome or Chromium, and the extra `images` (`gcnsim doctor` says how to install it).
     """
     from gcnsim.report.images import page_figures, refuse_without_kaleido, write_image
 

@@ -29,7 +29,7 @@ from gcnsim.core.units import format_seconds
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
 def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
-    """Compare two iterations, part by part and link by link: where the difference comes from.
+    """Compare two iterations, component by component and link by link: where the difference comes from.
 
     A and B are each a scenario (.yaml), a result of `gcnsim simulate` (--json, or the folder of --out), or a row of
     `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the
@@ -67,7 +67,7 @@ def _read(side: str) -> list[str]:
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure: a file or a folder (repeatable); runs on CPU cores need them.",
+    help="Compute times of runtime.measure: a file or a folder (repeatable); runs recorded on CPU cores need them.",
 )
 @click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
 def timeline(

@@ -113,13 +113,14 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Partition the graph in FILE and describe the parts: their balance, and what crosses between them.
+    """Partition the graph in FILE and describe the parts.
 
-    --partition describes an existing partition instead; --out writes it as a gcnsim file. Several numbers of parts,
-    methods, objectives, algorithms or balances, separated by commas, print a row each.
+    Prints their balance and what crosses between them. --partition describes an existing partition instead; --out
+    writes it as a gcnsim file. Several numbers of parts, methods, objectives, algorithms or balances, separated by
+    commas, print a row each.
 
     \b
-    Example:
+    Examples:
       gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --partition owner.npy --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut

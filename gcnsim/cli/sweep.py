@@ -68,7 +68,7 @@ class Axes(click.ParamType[tuple[str, str]]):
     "--constraint",
     multiple=True,
     metavar="CONDITION",
-    help="Like --where; or fits: only points that fit into GPU memory (repeatable).",
+    help="A condition as in --where, or the word `fits`: only points that fit into GPU memory (repeatable).",
 )
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
@@ -215,7 +215,9 @@ def _say_status(sweep_state: Any, as_json: bool) -> None:
 @click.argument("folder", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: str, as_json: bool) -> None:
-    """Count the points of a sweep: answered, refused, lost.
+    """Count the points of a sweep by state.
+
+    States: done, refused (with the reasons), does not fit (into GPU memory), lost (its process died several times).
 
     Example: gcnsim sweep status results
     """

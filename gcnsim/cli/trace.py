@@ -64,8 +64,8 @@ class Listed(click.ParamType[list[Any]]):
     type=Listed(str),
     default="static",
     show_default=True,
-    help="static, demand, all, or rules (list): random, degree, degree-ratio, inclusion, inclusion-refresh; fifo, lru,"
-    " lfu, s3-fifo, sieve, arc, belady (need the extra gcnsim[caches]).",
+    help="static, demand (filled as rows are requested), all, or policies by name (list): random, degree, "
+    "degree-ratio, inclusion, inclusion-refresh; fifo, lru, lfu, s3-fifo, sieve, arc, belady (need the extra caches).",
 )
 @click.option(
     "--size",
@@ -93,14 +93,14 @@ class Listed(click.ParamType[list[Any]]):
     type=click.Choice(["random", "index"]),
     default="random",
     show_default=True,
-    help="Order of the requests of a graph, for demand policies.",
+    help="Order of a graph's requests; matters to demand policies only.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of random choices and orders."
 )
 @click.option("--workers", is_flag=True, help="Print a line for each worker too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.cache-curve/1).")
-@click.option("--csv", type=click.Path(), help="Write a row for every rule, size and worker.")
+@click.option("--csv", type=click.Path(), help="Write a row for every policy, size and worker.")
 @click.option("--html", type=click.Path(), help="Write one offline page with the figure.")
 def cache_curve_command(
     file: str,
@@ -191,7 +191,7 @@ def record(
     ends: tuple[str, str] | None,
     out: str,
 ) -> None:
-    """Record an access trace of GRAPH. Draws sampled graphs and writes which boundary nodes each of them needs.
+    """Record an access trace of GRAPH. Samples graphs and writes which boundary nodes each of them needs.
 
     \b
     Example:

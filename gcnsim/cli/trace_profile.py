@@ -35,7 +35,7 @@ from gcnsim.trace.stored_profile import (
 
 @click.command("profile")
 @click.argument("graph", required=False, type=click.Path())
-@click.option("--dataset", help="Draw the surrogate of this dataset instead of reading GRAPH.")
+@click.option("--dataset", help="Generate the surrogate of this dataset instead of reading GRAPH.")
 @click.option("--gpus", type=click.IntRange(min=1), help="Partition into this many parts (METIS, volume).")
 @partition_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of METIS.")
@@ -44,7 +44,7 @@ from gcnsim.trace.stored_profile import (
     type=click.FloatRange(0.001, 1.0),
     default=1.0,
     show_default=True,
-    help="Draw the surrogate with this share of its nodes and scale the counts back.",
+    help="Generate the surrogate with this share of its nodes and scale the counts back.",
 )
 @ids_option
 @click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
@@ -80,7 +80,7 @@ def profile(
             say(f"loading {graph}")
             loaded = load_graph(graph or "", ids, ends)
         else:
-            say(f"drawing the surrogate of {dataset}")
+            say(f"generating the surrogate of {dataset}")
             loaded = _drawn(dataset, scale, max_memory)
         notes = graph_notes(loaded) if dataset is None else ()
         say(f"partitioning {loaded.nodes:,} nodes")

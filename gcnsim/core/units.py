@@ -104,8 +104,8 @@ class Quantity:
         if self.shares and _NUMBER.fullmatch(number) and 0 <= Fraction(number) < 1:
             return float(Fraction(number))
         either = " or ".join(share_readings(number)) if self.shares else ""
-        allowed = f"write {either}" if either else self._allowed()
-        raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {allowed}")
+        allowed = either or f"{self.noun} with its unit, e.g. {', '.join(self.examples)}"
+        raise UnitError(f"{_brief(text)} has no unit; write {allowed}")
 
     def _allowed(self) -> str:
         return f"write e.g. {', '.join(self.examples)}"

@@ -20,7 +20,7 @@ NAMED: Final = 2
 
 
 class Context(NamedTuple):
-    """badge: how far an answer is to be trusted, in capitals; of: data set, machine and what else was asked."""
+    """badge: how far an answer is to be trusted, in capitals; of: dataset, machine and what else was asked."""
 
     badge: str
     of: str
@@ -33,7 +33,7 @@ def servers_for(gpus: int, each: object = None) -> int | None:
 
 
 def machine_text(row: Row, servers: int | None, host: str = "", device_name: str = "") -> str:
-    """Data set, GPUs and servers of a row; servers: None if not known; device_name: in place of the catalogue's."""
+    """Dataset, GPUs and servers of a row; servers: None if not known; device_name: in place of the catalogue's."""
     known = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
     inside = "" if servers is None else f" in {plural(servers, 'server')}"
     return plain(f"{row.dataset}, {row.gpus} x {device_name or known}{inside}{f' ({host})' if host else ''}")

@@ -60,7 +60,7 @@ def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: 
 TRAIN: Final = """#!/bin/sh
 # Trains this setting for real. Run it on each server, in the same network and with the same graph at the same path:
 #   HOST=one-of-the-servers ID=the-same-on-each sh train.sh
-# On several servers it opens ports: for trusted networks only.
+# On several servers, it opens ports: use it on trusted networks only.
 """
 
 

@@ -78,7 +78,7 @@ _WHOLE: Final = ("gpus", "tau")
 
 @dataclass(frozen=True, slots=True)
 class PageQuestion:
-    """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
+    """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the dataset, or an
     upload. measured: a file of compute times, whose data and device stand. calibration: a file. methods: empty for
     those compared by default. figure: of `FIGURES`. The fields of `MORE` are texts, empty for what is usual. pin: the
     query of the address of a question to compare with, `?` for the initial one.

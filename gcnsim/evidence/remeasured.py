@@ -97,7 +97,7 @@ def scenario_of(row: FactRow, base: Scenario) -> tuple[Scenario, System] | str:
     fields = row.fields
     name = f"{fields['dataset']}-train" if fields.get("inductive") else fields["dataset"]
     if name not in datasets():
-        return f"no data set {name!r}"
+        return f"no dataset {name!r}"
     system = REMEASURED.get(fields["method"])
     if system is None:
         return f"no schedule of {fields['method']!r}"
@@ -118,7 +118,7 @@ def scenario_of(row: FactRow, base: Scenario) -> tuple[Scenario, System] | str:
 
 
 def _workload(row: FactRow, base: Scenario, name: str, method: Method) -> WorkloadSpec:
-    """Data set and model of the row; heads are averaged, as the released code has it."""
+    """Dataset and model of the row; heads are averaged, as the released code has it."""
     fields = row.fields
     attends, heads, dense = fields["model"] == "gat", fields.get("heads", 1), fields.get("linear_layers", 0)
     summed = _precomputed(row, attends=attends, method=method)

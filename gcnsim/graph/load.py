@@ -149,7 +149,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     """Load the graph in a file or folder; it is named after the path.
 
     Formats: `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`,
-    METIS `.graph`; text may be compressed with gzip. A folder holds a data set as it was published
+    METIS `.graph`; text may be compressed with gzip. A folder holds a dataset as it was published
     (`gcnsim.graph.formats.layouts`). `graph.cleaning` says what was changed.
     ids: how the ids of an edge list become node numbers: `numbers`, `compact` or `names`; `graph.original_ids` then has
     the old ids. ends: the two columns of an edge list that hold the ends of an edge, by name or number from 1; None:

@@ -134,8 +134,8 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
         folder = open_folder(place)
         if folder.question.hash != question.hash:
             raise FileError(
-                f"{path}: holds the results of another question; allowed: a new folder, or the question that "
-                f"{MANIFEST} in it has"
+                f"{path}: this folder holds the results of another question; use a new folder, or ask the question in "
+                f"its {MANIFEST}"
             )
         held = parse_json((place / MANIFEST).read_text(encoding="utf-8"), place / MANIFEST).get("files", {})
         changed = next((name for name, one in files.items() if held.get(name) != one), None)

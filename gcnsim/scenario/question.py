@@ -54,7 +54,7 @@ SIZES: Final[Mapping[str, Option]] = {
     "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
     "classes": Option("Number of classes: the width of the output", "workload.classes", default="the data's, else 16"),
     "train": Option(
-        "Share of nodes used for training, in mini-batches and to balance parts",
+        "Share of nodes that are training nodes; mini-batches and the balance of parts depend on it",
         "workload.train_fraction",
         metavar="SHARE",
         default="the data's, else 65%",
@@ -135,13 +135,13 @@ class Question:
     )
     hidden: int | None = option("Width of the hidden layers", "workload.hidden", default="the dataset's, else 256")
     target_accuracy: float | str | None = option(
-        "Predict time and cost to this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
+        "Predict the time and cost of reaching this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
     )
     runs: Sequence[str | Path] = option(
         "Recorded run that shows how many iterations --target-accuracy takes", value=(), kind="file", many=REPEATABLE
     )
     iterations_needed: int | Mapping[str, int] | None = option(
-        "Predict time and cost of a training of so many iterations: your own figure, for every method or for one",
+        "Predict the time and cost of training for this many iterations: your own figure, for every method or for one",
         kind="whole",
         many=PAIRS,
         metavar="[METHOD=]N",
@@ -153,7 +153,7 @@ class Question:
         kind="real",
     )
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
-    restart: str | None = option("Time from a failure to training again, e.g. 5min", own=read_time, metavar="TIME")
+    restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
     iterations: int | None = option("Iterations to simulate", "run.iterations")
     seed: int | None = option("Seed of every random draw", "run.seed")

@@ -32,7 +32,7 @@ USUAL_ITERATIONS: Final = 200
 
 def train_command(scenario: Scenario, iterations: Iteration = USUAL_ITERATIONS) -> str | None:
     """The command line; None for what cannot be trained: no graph, a method or field of the simulator alone, or a last
-    server with fewer GPUs. A published data set is read from the folder GCNSIM_DATA."""
+    server with fewer GPUs. A published dataset is read from the folder GCNSIM_DATA."""
     cluster, workload, method = scenario.cluster, scenario.workload, scenario.method
     named = workload.dataset if workload.dataset in datasets() else None
     each = min(cluster.gpus, cluster.gpus_per_server)

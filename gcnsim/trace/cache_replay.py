@@ -241,7 +241,7 @@ def _supported_policies(
     """The rules to replay, and notes; a rule requested by name is never left out."""
     chosen, notes = expanded(names), []
     if not chosen:
-        raise ScenarioError("cache policy: none is given; allowed: static, demand, all or names of rules")
+        raise ScenarioError("cache policy: none is given; allowed: static, demand, all or names of policies")
     ratio = ByDegreeRatio.name
     if ratio in chosen and not _has_cross_edges(trace.origin):
         untold = f"{path}: graphs drawn by {trace.origin.sampler} at {trace.origin.epsilon:g} do not tell cross edges"

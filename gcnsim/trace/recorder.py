@@ -106,9 +106,10 @@ def recorded_trace(
     """Combine the recordings of all workers, in the order of their ranks, into one trace.
 
     partitioning: the owner of each node. workers: the result of `AccessRecorder.arrays` of each worker. rate, sampler:
-    how the iterations were drawn; a method that replays the trace must have the same: `bns` (nodes, rate of bns-gcn),
-    `vr` or `uniform` (edges, epsilon of psc-gcn), `full`. The inclusion probability of a node is its share of the
-    iterations. Raises ScenarioError for another sampler or rate, a missing worker, or unequal numbers of iterations.
+    how the iterations were drawn: `bns` (nodes, rate of bns-gcn), `vr` or `uniform` (edges, epsilon of psc-gcn), or
+    `full` (nothing). A method that samples must have the same to replay the trace; other methods replay any. The
+    inclusion probability of a node is its share of the iterations. Raises ScenarioError for another sampler or rate, a
+    missing worker, or unequal numbers of iterations.
     """
     if sampler != NODES:
         sampler_of(sampler)

@@ -100,7 +100,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 _PERCENT: Final = re.compile(r"(?:%|percent|pct)\Z", re.IGNORECASE)
 
 CACHE_SIZES: Final = "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
-STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
+STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of the worker's part, or bytes with a unit (2GiB)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,9 @@ def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) ->
     except UnitError as error:
         if not number and text[:1].isdigit():
             raise UnitError(f"{path}: {error}") from None
-        allowed = " or ".join(share_readings(raw)) or "e.g. 30% (of the boundary) or 2GiB"
-        raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write {allowed}") from None
+        allowed = " or ".join(share_readings(raw)) or "a cache size with its unit, e.g. 30% (of the boundary) or 2GiB"
+        wrong = "has no unit" if number else "is not a cache size"
+        raise UnitError(f"{path}: {shown(raw)} {wrong}; write {allowed}") from None
     if value == 0:
         return CacheSize.none()
     if quantity is NBYTES:

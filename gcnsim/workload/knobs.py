@@ -165,7 +165,9 @@ LAYER_SIZES: Final = Knob(
 )
 WALKED: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
 CLUSTERED: Final = replace(WALKED, default=0.013)
-STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows of its part kept on the GPU; auto: all that fit")
+STATIC_CACHE: Final = replace(
+    CACHE, default="auto", help="input rows of the worker's part kept on the GPU; auto: all that fit"
+)
 QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded in advance")
 PREPROCESS: Final = choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
 

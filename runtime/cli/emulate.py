@@ -172,7 +172,10 @@ _LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
 @click.option(
     "--scale", type=float, help="With --accelerator: make waits longer and links slower by this factor.  [default: 20]"
 )
-@click.option("--host", help="With --accelerator: the servers' CPU and memory, by host name.  [default: generic-16]")
+@click.option(
+    "--host",
+    help="With --accelerator: host in the catalogue whose CPU and memory the servers have.  [default: generic-16]",
+)
 @click.option("--gpus-per-switch", type=int, help="With --accelerator: workers behind one PCIe uplink; 0: one each.")
 @click.option(
     "--slow-worker", metavar="RANK:FACTOR", help="With --accelerator: this worker's kernels take FACTOR times as long."
@@ -186,7 +189,7 @@ _LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
 @click.option(
     "--measured-compute",
     metavar="FILE",
-    help="With --accelerator: kernels take the times in this file, which `runtime.measure` took on such a GPU.",
+    help="With --accelerator: kernels last as long as in this file, which `runtime.measure` wrote on such a GPU.",
 )
 @click.option("--plan", metavar="FILE", help="Train the runs listed in this file (.yaml); workers start only once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")

@@ -74,7 +74,7 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 @click.option("--json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Measure the kernels of training on a GPU of this machine. Run nothing else meanwhile.
+    """Measure the training kernels on a GPU of this machine. Run nothing else meanwhile.
 
     \b
     Examples:

@@ -49,7 +49,7 @@ PROGRAM: Final = "runtime.survey"
 def command(context: click.Context, /, **given: Any) -> None:
     """Survey a cluster: micro-benchmarks and recorded runs for calibration and validation, in one folder.
 
-    On several servers it opens ports: for trusted networks only.
+    On several servers, it opens ports: use it on trusted networks only.
 
     \b
     Examples:

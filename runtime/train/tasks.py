@@ -108,7 +108,7 @@ HELP: Final[Mapping[str, str]] = {
     "partition": "Partition to use: a file of graph partition --out, owners (.npy, or one per line), or DGL folder.",
     "partition_method": "metis, random or block.",
     "objective": "METIS minimises vol (communication volume) or cut (edges cut).",
-    "balance": "METIS balances nodes, edges, or training-nodes (with nodes).",
+    "balance": "METIS balances nodes, edges, or training-nodes (training nodes as well as all nodes).",
     "partition_seed": "Seed of the partitioner.",
     "model": "gcn, graphsage or gat.",
     "layers": "Number of layers (graph convolutions).",
@@ -128,14 +128,15 @@ HELP: Final[Mapping[str, str]] = {
     "init_weights": "Read the initial weights (.npz, an array per parameter).",
     "save_init": "Write the initial weights (.npz).",
     "device": "cpu or cuda.",
-    "backend": "Transport of tensors: gloo, nccl (tried on one GPU), or auto: gloo, on cuda through pinned memory.",
+    "backend": "Transport of tensors: gloo, nccl (so far tested on one GPU only), or auto (gloo; on cuda, through "
+    "pinned memory).",
     "dtype": "float32 or float64.",
     "aggregator": "Kernels that sum neighbours: plain (torch), numba (gcnsim's own), dgl, or auto (the fastest here).",
     "overlap": "With tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
     "out": "Run folder; must not hold a run.  [default: --resume's, else the first free one of run, run-2, ...]",
-    "record": "Whether to record spans and write the run folder.",
+    "record": "Whether to record every operation (start, end) and write the run folder.",
     "warmup": "Iterations at the start that do not count in means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",
@@ -230,9 +231,9 @@ def options_of(given: Mapping[str, Any]) -> Options:
 @click.option("--plan", metavar="FILE", help="Train the runs listed in this file (.yaml), one after the other.")
 @click.pass_context
 def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
-    """Train a GCN, GraphSAGE or GAT over the partitions of a graph, one worker each.
+    """Train a GCN, GraphSAGE or GAT on a partitioned graph, with one worker per part.
 
-    On several servers it opens ports: for trusted networks only.
+    On several servers, it opens ports: use it on trusted networks only.
 
     \b
     Examples:

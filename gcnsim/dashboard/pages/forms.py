@@ -153,7 +153,7 @@ TRAINING: Final = (
     Field("mtbf", "Mean time between failures of a server (2000h)", more=True),
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
-    Field("restart", "Time from a failure to training again (5min)", more=True),
+    Field("restart", "Time from a failure until training resumes (5min)", more=True),
 )
 """Fields of Plan about a whole training."""
 
@@ -175,7 +175,7 @@ FORMS: Final = (
         "Recommend",
         "recommend",
         (
-            Field("dataset", "Data set", "reddit", tuple(datasets())),
+            Field("dataset", "Dataset", "reddit", tuple(datasets())),
             Field("minimise", "Minimise", MINIMISED[0], MINIMISED),
             Field("target_iteration", "An iteration takes at most (0.5s; may be empty)", "0.5s"),
             Field("confidence", "Chance of meeting the targets, at least (%)", plan.CHANCE),
@@ -227,7 +227,7 @@ FORMS: Final = (
             Field("tau", "tau", timeline.usual("tau")),
             Field("epsilon", "epsilon", timeline.usual("epsilon")),
             Field("cache", "Cache (%)", timeline.usual("cache")),
-            Field("dataset", "Data set", timeline.usual("dataset"), tuple(datasets())),
+            Field("dataset", "Dataset", timeline.usual("dataset"), tuple(datasets())),
             Field("device", "GPU", timeline.usual("device"), tuple(devices())),
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field("run", "Or a recorded run below --files", paths=RUNS),

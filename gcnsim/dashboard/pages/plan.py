@@ -28,7 +28,7 @@ PRICES: Final = {"pricing": ON_DEMAND, "currency": USD}
 """Fields of the price book, with their initial values."""
 
 OWN_DATA: Final = ("graph", "measured_compute")
-"""Fields that say of which graph the answer is, in place of the data set."""
+"""Fields that say of which graph the answer is, in place of the dataset."""
 
 
 def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:

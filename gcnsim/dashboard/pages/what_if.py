@@ -46,7 +46,7 @@ PRESETS: Final = (
         "&interruptions=0.05&checkpoint=30s&restart=5min",
         "20,000 iterations on ogbn-products.",
     ),
-    ("My own graph", "/?graph=", "In place of a data set."),
+    ("My own graph", "/?graph=", "In place of a dataset."),
 )
 PAGES: Final = (
     ("/compare", "compare two iterations"),
@@ -76,8 +76,8 @@ MORE_LABELS: Final = {
     "host": "Host: CPU and links of a server",
     "transport": "How rows move between GPUs",
     "model": "Model",
-    "layers": f"Layers, at most {MOST_OF['layers']} (empty: the data set's)",
-    "hidden": f"Width of the hidden layers, at most {MOST_OF['hidden']} (empty: the data set's)",
+    "layers": f"Layers, at most {MOST_OF['layers']} (empty: the dataset's)",
+    "hidden": f"Width of the hidden layers, at most {MOST_OF['hidden']} (empty: the dataset's)",
     "rate": "rate: share of boundary nodes drawn (bns-gcn; 0.1 or 10%)",
 }
 PATHS: Final = ("graph", "measured", "calibration")
@@ -140,7 +140,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     ]
     others = [part for path, says in PAGES for part in (html.A(says, href=path), ", ")]
     chosen = [
-        parts.choice("dataset", "Data set", question.dataset, lists.datasets),
+        parts.choice("dataset", "Dataset", question.dataset, lists.datasets),
         parts.choice("device", "GPU", question.device, lists.devices),
         parts.choice(
             "methods", "Methods", ",".join(question.methods), tuple(methods()), many=True, none="the usual four"

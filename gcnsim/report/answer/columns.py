@@ -29,7 +29,7 @@ class ColumnHelp(NamedTuple):
 
 
 MEANINGS: dict[str, ColumnHelp] = {
-    "dataset": ColumnHelp("dataset", "The data set, or the file of the graph."),
+    "dataset": ColumnHelp("dataset", "The dataset, or the file of the graph."),
     "gpus": ColumnHelp("GPUs", "Number of GPUs, one part of the graph each."),
     "device": ColumnHelp("device", "The GPU, by its name in the catalogue."),
     "host": ColumnHelp("host", "The server, by its name in the catalogue."),

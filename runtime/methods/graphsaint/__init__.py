@@ -30,7 +30,7 @@ COVERAGE: Final = Knob(
     False,
     50,
     (),
-    "mean times a node is drawn before training, to estimate how often batches contain each node and edge",
+    "mean number of times a node is drawn before training, to estimate how often batches contain each node and edge",
 )
 
 

@@ -38,7 +38,7 @@ def test_an_empty_list_and_a_bad_value_are_refused() -> None:
 
     with pytest.raises(GcnsimError, match="empty list"):
         gcnsim.what_if(gpus=[])
-    with pytest.raises(GcnsimError, match="needs its unit"):
+    with pytest.raises(GcnsimError, match="has no unit"):
         gcnsim.what_if(bandwidth="10")
 
 

@@ -306,7 +306,7 @@ def test_from_python_and_into_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (("--target-iteration", "0.5"), "--target-iteration: '0.5': a bare number, a time needs its unit"),
+        (("--target-iteration", "0.5"), "--target-iteration: '0.5' has no unit; write a time with its unit"),
         (("--target-iteration", "0s"), "a time above 0"),
         (("--budget", "10"), "--budget: '10' is not money over time; write e.g. 500USD/month, 2EUR/hour"),
         (("--budget", "10USD"), "--budget: '10USD' is not money over time"),
@@ -336,7 +336,7 @@ def test_from_python_and_into_a_file(tmp_path: Path) -> None:
         (("--max-staleness", "-1"), "--max-staleness: -1 is not allowed"),
         (("--method", "psc-gnc"), "did you mean 'psc-gcn'"),
         (("--device", "rtx-4090", "--gpus", "2"), "--minimise: of no setting both price and iterations are known"),
-        (("--price", "t4=1"), "needs its unit"),
+        (("--price", "t4=1"), "has no unit"),
         (("--set", "method.tau=0"), "--set method.tau: is chosen, so it would be replaced; allowed: --tau"),
         (("--set", "cluster.gpus=2"), "--set cluster.gpus: is chosen, so it would be replaced; allowed: --gpus"),
         (("--set", "cluster.device=t4"), "--set cluster.device: is chosen, so it would be replaced; allowed: --device"),

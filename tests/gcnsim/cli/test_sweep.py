@@ -142,7 +142,7 @@ def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.Capt
     assert costs[0]["price"] == "0.45 EUR/h a GPU (as given); 1 USD = 0.9 EUR, as given"
     for options, says in (
         ([], "holds the results of another question"),
-        (["--price", "t4=0.5"], "--price t4: '0.5': a bare number, a price per hour needs its unit"),
+        (["--price", "t4=0.5"], "--price t4: '0.5' has no unit; write a price per hour with its unit"),
         (["--price", "l4=1USD/h"], "--price: l4 is in no machine of the question; they have t4"),
     ):
         place = out if not options else str(tmp_path / "other")

@@ -37,7 +37,7 @@ def test_a_cache_size_needs_its_unit(raw: object) -> None:
 
 def test_a_scenarios_cache_says_what_pagraph_has_besides() -> None:
     mapping = {"schema": "gcnsim.scenario/1", "method": {"name": "pagraph", "cache": "1000%"}}
-    with pytest.raises(ScenarioError, match="auto, 0% to 100% of the rows of its part, or bytes"):
+    with pytest.raises(ScenarioError, match="auto, 0% to 100% of the rows of the worker's part, or bytes"):
         from_mapping(mapping, "test")
 
 
@@ -75,7 +75,7 @@ def test_measures_round_trip_and_keep_their_range() -> None:
         rule.read("61s", "p")
     with pytest.raises(ScenarioError, match=r"p: nan is not allowed"):
         rule.check(float("nan"), "p")
-    with pytest.raises(UnitError, match=r"^p: 20: a bare number"):
+    with pytest.raises(UnitError, match=r"^p: 20 has no unit"):
         rule.read(20, "p")
 
 

@@ -67,7 +67,7 @@ def test_an_epoch_of_mini_batches_is_all_its_iterations(tmp_path: Path) -> None:
     ("more", "why"),
     [
         ({"platform": "elsewhere"}, "no setting of the platform 'elsewhere'"),
-        ({"dataset": "flickr"}, "no data set 'flickr'"),
+        ({"dataset": "flickr"}, "no dataset 'flickr'"),
         ({"method": "adaqp"}, "no schedule of 'adaqp'"),
         ({"gpus": 3, "servers": 2}, "3 GPUs are not even over 2 servers"),
     ],

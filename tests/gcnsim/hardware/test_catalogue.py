@@ -181,7 +181,7 @@ def test_profiles_are_read_once() -> None:
         ("320GB/s", "a figure is"),
         ({"value": "1GB/s", "source": "datasheet"}, "a figure is"),
         ({"value": "1GB/s", "source": "rumour", "reference": "r", "date": "2026"}, "unknown source 'rumour'"),
-        ({"value": "1", "source": "datasheet", "reference": "r", "date": "2026"}, "needs its unit"),
+        ({"value": "1", "source": "datasheet", "reference": "r", "date": "2026"}, "has no unit"),
         ({"value": "1GB/s", "source": "assumed", "reference": "r", "date": "2026"}, "low and high"),
         (
             {"value": "1GB/s", "source": "datasheet", "reference": "r", "date": "2026", "lo": 1},

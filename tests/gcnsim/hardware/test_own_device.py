@@ -49,7 +49,7 @@ def test_it_may_say_how_large_its_cache_is(write: Write) -> None:
     assert own.l2_cache.value == 6 * 2**20
     plain = "".join(line + "\n" for line in T4.splitlines() if not line.startswith("l2_cache"))
     assert hardware.device(write(plain)).l2_cache is None
-    for given, text in ((figure % "0B", "above 0"), (figure % "6", "needs its unit"), ('"6MiB"', "a figure is {value")):
+    for given, text in ((figure % "0B", "above 0"), (figure % "6", "has no unit"), ('"6MiB"', "a figure is {value")):
         with pytest.raises(FileError, match=r"^my_gpu\.yaml, l2_cache: ") as caught:
             hardware.device(write(f"{plain}l2_cache: {given}\n"))
         assert text in str(caught.value)
@@ -88,7 +88,7 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
         (T4.replace("kind: gpu", "kind: tpu"), "my_gpu.yaml, kind: 'tpu' is not allowed; "),
         (T4.replace("pcie3-x16", "pcie3"), "my_gpu.yaml, link: 'pcie3' is not allowed; did you mean 'pcie3-x16'?"),
         (T4.replace("kind: gpu", "kind: cpu"), "my_gpu.yaml: spmm_efficiency, gemm_efficiency, "),
-        (T4.replace('"16GB"', "16"), "my_gpu.yaml, memory: 16: a bare number, a size in bytes needs its unit"),
+        (T4.replace('"16GB"', "16"), "my_gpu.yaml, memory: 16 has no unit; write a size in bytes with its unit"),
         (T4.replace('"16GB"', '"0GB"'), "my_gpu.yaml, memory: 0B is not allowed; above 0"),
         (T4.replace("source: datasheet", "source: heard", 1), "my_gpu.yaml, memory: unknown source 'heard'"),
         (T4 + 'launch_s: "5us"', "my_gpu.yaml, launch_s: a figure is {value, source, reference, date}"),

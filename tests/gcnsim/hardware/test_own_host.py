@@ -138,7 +138,7 @@ def test_sweeps_know_the_files_that_they_read(write: Write) -> None:
         (G4DN.replace("device: t4", "device: [t4]"), "my_host.yaml, device: "),
         (G4DN + "network: pcie3-x16", "my_host.yaml, network: 'pcie3-x16' is not allowed; "),
         (G4DN + "pcie: pcie4", "my_host.yaml, pcie: 'pcie4' is not allowed; did you mean 'pcie4-x16'?"),
-        (G4DN.replace('"50Gbps"', "50"), "my_host.yaml, nic: 50: a bare number, a bandwidth needs its unit"),
+        (G4DN.replace('"50Gbps"', "50"), "my_host.yaml, nic: 50 has no unit; write a bandwidth with its unit"),
         (
             G4DN.replace("gpus: {value: 4", "gpus: {value: 4.5"),
             "my_host.yaml, gpus: 4.5 is not allowed; a whole number",

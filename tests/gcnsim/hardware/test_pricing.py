@@ -97,7 +97,7 @@ def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"- {ROW.replace('2EUR/h', '2')}}}", "needs its unit"),
+        (f"- {ROW.replace('2EUR/h', '2')}}}", "has no unit"),
         (f"- {ROW.replace('t4', 'rxt-4090')}}}", "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
         (f"- {ROW}, prcing: spot}}", "unknown key 'prcing'; did you mean 'pricing'"),
         (f"- {ROW}, pricing: spot}}", "has no on-demand price"),
@@ -120,7 +120,7 @@ def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"price": "t4=0.35"}, "--price t4: '0.35': a bare number, a price per hour needs its unit"),
+        ({"price": "t4=0.35"}, "--price t4: '0.35' has no unit; write a price per hour with its unit"),
         ({"price": "t4"}, "is not NAME=PRICE"),
         ({"price": "rxt-4090=1USD/h"}, "unknown device or instance 'rxt-4090'; did you mean 'rtx-4090'"),
         ({"price": "g4dn.12xlrge=1USD/h"}, "did you mean 'g4dn.12xlarge'"),

@@ -136,8 +136,8 @@ def test_longest_waits_are_times_with_units(text: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("30", UnitError, "--max-wait: '30': a bare number, a time needs its unit; write e.g. "),
-        (30, UnitError, "--max-wait: 30: a bare number, a time needs its unit; write e.g. "),
+        ("30", UnitError, "--max-wait: '30' has no unit; write a time with its unit, e.g. "),
+        (30, UnitError, "--max-wait: 30 has no unit; write a time with its unit, e.g. "),
         ("soon", UnitError, "--max-wait: 'soon': not a time"),
         ("-3s", UnitError, "--max-wait: '-3s': a time cannot be negative; write e.g. "),
         ("0s", ScenarioError, "--max-wait: '0s' is not allowed; a time of at least 1.00 ms"),
@@ -153,7 +153,7 @@ def test_a_bad_wait_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[st
     assert main(["what-if", "--max-wait", "30"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("gcnsim: --max-wait: '30': a bare number, a time needs its unit")
+    assert printed.err.startswith("gcnsim: --max-wait: '30' has no unit; write a time with its unit")
     assert printed.err.count("\n") == 1
 
 

@@ -115,7 +115,7 @@ def test_a_price_of_what_no_point_has_is_refused() -> None:
         ("spot", "prices: 'spot' is not a section; keys: price, file, pricing, currency, exchange"),
         ({"prise": []}, "prices.prise: unknown key; did you mean 'price'?"),
         ({"price": 3}, "prices.price: 3 is not a list of NAME=PRICE"),
-        ({"price": ["t4=0.35"]}, "prices.price t4: '0.35': a bare number, a price per hour needs its unit"),
+        ({"price": ["t4=0.35"]}, "prices.price t4: '0.35' has no unit; write a price per hour with its unit"),
         ({"pricing": "sport"}, "prices.pricing: unknown pricing 'sport'; did you mean 'spot'?"),
         ({"pricing": 1}, "prices.pricing: 1 is not text"),
         ({"currency": "XYZ"}, "prices.currency: no exchange rate of 'XYZ' is known"),

@@ -54,7 +54,7 @@ def test_they_are_written_back_without_loss() -> None:
         ("generic-16.cores=-1", "generic-16.cores=-1 is not allowed; above 0"),
         ("generic-16.cores=nan", "generic-16.cores=nan is not allowed; above 0"),
         ("generic-16.cores=many", "generic-16.cores: 'many' is not a number"),
-        ("ethernet.latency_s=20", "cluster.figures: ethernet.latency_s: '20': a bare number"),
+        ("ethernet.latency_s=20", "cluster.figures: ethernet.latency_s: '20' has no unit"),
         ("t4.launch_s=1us,t4.launch_s=2us", "cluster.figures: t4.launch_s is given twice"),
         ("t4.launch_s", "cluster.figures: 't4.launch_s' is not allowed; NAME.FIGURE=VALUE separated by commas"),
         (0.5, "cluster.figures: 0.5 is not allowed; NAME.FIGURE=VALUE separated by commas"),

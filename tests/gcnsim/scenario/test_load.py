@@ -57,7 +57,7 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("cluster: {gpus: 0}", ScenarioError, "cluster.gpus: 0 is not allowed"),
         ("cluster: {gpus: '6'}", ScenarioError, "cluster.gpus: '6' is not a whole number"),
         ("cluster: {gpus: true}", ScenarioError, "cluster.gpus: True"),
-        ("cluster: {bandwidth: 15}", UnitError, "cluster.bandwidth: 15: a bare number"),
+        ("cluster: {bandwidth: 15}", UnitError, "cluster.bandwidth: 15 has no unit"),
         ("cluster: {bandwidth: 15parsec}", UnitError, "unknown unit 'parsec'"),
         ("cluster: {bandwidth: 0Gbps}", ScenarioError, "a bandwidth of at least"),
         ("cluster: {bandwidth: 1e300Gbps}", ScenarioError, "cluster.bandwidth"),
@@ -251,7 +251,7 @@ def test_what_metis_is_told_is_written_only_where_somebody_chose_it() -> None:
         ),
         ("file: a.part, imbalance: 5%", "partition.imbalance: only valid with METIS, not with partition.file a.part"),
         ("imbalance: 0%", "partition.imbalance: 0% is not allowed; a percentage of at least 0.1% and at most 100%"),
-        ("imbalance: 5", "partition.imbalance: 5: a bare number"),
+        ("imbalance: 5", "partition.imbalance: 5 has no unit"),
     ],
 )
 def test_what_metis_cannot_be_told_is_refused(fields: str, message: str) -> None:

@@ -209,7 +209,7 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
     ("question", "message"),
     [
         ({"nvlink": "0GB/s"}, "is not allowed; a bandwidth"),
-        ({"nvlink": 300}, "cluster.nvlink: 300: a bare number"),
+        ({"nvlink": 300}, "cluster.nvlink: 300 has no unit"),
         ({"bandwidth": "0Gbps"}, "is not allowed; a bandwidth"),
         ({"host_memory": "0GB/s"}, "cluster.host_memory: 0"),
         ({"oversubscription": 4}, "cluster.oversubscription: 4 needs cluster.servers_per_rack"),

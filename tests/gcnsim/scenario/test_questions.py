@@ -156,7 +156,7 @@ def test_values_are_read_by_the_rule_of_their_field_once_each(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"bandwidth": "15"}, "--bandwidth: '15': a bare number, a bandwidth needs its unit"),
+        ({"bandwidth": "15"}, "--bandwidth: '15' has no unit; write a bandwidth with its unit"),
         ({"gpus": 0}, "--gpus: 0 is not allowed; a whole number of at least 1 and at most 1024"),
         ({"tau": "x"}, "method.tau: 'x' is not a whole number"),
         ({"limit": 0}, "--limit: 0 is not allowed; a whole number of at least 1"),

@@ -91,11 +91,11 @@ WRONG = {
     ),
     "no unit": (
         "--hosts 2 --bandwidth 500",
-        "--bandwidth: '500': a bare number, a bandwidth needs its unit; write",
+        "--bandwidth: '500' has no unit; write a bandwidth with its unit, e.g.",
     ),
     "no bandwidth": ("--hosts 2", "Missing option '--bandwidth'. (see python -m runtime.emulate --help)"),
     "too slow": ("--hosts 2 --bandwidth 0Gbps", "--bandwidth: 0B/s is not allowed; a bandwidth of at least 5Mbps"),
-    "no time": ("--hosts 2 --bandwidth 1Gbps --latency 5", "--latency: '5': a bare number, a time needs its unit"),
+    "no time": ("--hosts 2 --bandwidth 1Gbps --latency 5", "--latency: '5' has no unit; write a time with its unit"),
     "too late": (
         "--hosts 2 --bandwidth 1Gbps --latency 2s",
         "--latency: 2s is not allowed; a time of at least 0s",

@@ -187,7 +187,7 @@ def test_what_a_survey_gives_back_is_calibrated_and_validated_by_the_commands_it
 WRONG = {
     "option": ("--ot s", "No such option"),
     "minutes": ("--minutes -3", "--minutes: -3 is not allowed"),
-    "bandwidth": ("--bandwidth 10", "--bandwidth: '10': a bare number"),
+    "bandwidth": ("--bandwidth 10", "--bandwidth: '10' has no unit"),
     "rule": ("--rule missing.yaml", "missing.yaml: cannot be read: No such file"),
     "folder": ("--out .", "--out: .: holds files but no survey; allowed: a new or empty folder, or that of one"),
 }

@@ -49,7 +49,7 @@ WRONG: dict[str, tuple[str, str]] = {
         "--method pipegcn-g --gamma nan",
         "--gamma: 'nan' is not a number of at least 0 and at most 1, or a percentage",
     ),
-    "unit": ("--method psc-gcn --cache 30", "--cache: '30': a cache size needs its unit; write 30% or 0.3"),
+    "unit": ("--method psc-gcn --cache 30", "--cache: '30' has no unit; write 30% or 0.3"),
     "cache": ("--method psc-gcn --cache 130%", "--cache: '130%' is not allowed; 0% to 100% of the boundary"),
     "sampler": (
         "--method psc-gcn --sampler v",

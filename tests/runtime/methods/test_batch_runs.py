@@ -183,7 +183,12 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("graphsaint", {"subgraph": "a lot"}, {}, "--subgraph: 'a lot': not a percentage"),
     ("graphsaint", {"coverage": 0}, {}, "--coverage: 0 is not allowed"),
     ("dgl", {"cache": "20%"}, {}, "--cache: dgl has no cache; its knobs: --batch, --fanout, --layer-sizes"),
-    ("pagraph", {"cache": "120%"}, {}, "--cache: '120%' is not allowed; auto, 0% to 100% of the rows of its part"),
+    (
+        "pagraph",
+        {"cache": "120%"},
+        {},
+        "--cache: '120%' is not allowed; auto, 0% to 100% of the rows of the worker's part",
+    ),
     (
         "pagraph",
         {"preprocess": "yes"},

@@ -109,7 +109,7 @@ def test_a_graph_may_be_one_that_the_servers_have(tmp_path: Path) -> None:
         ),
         ("{cpu: 8, cuda: 8}", "{cpu: 8}", "iterations.cuda: is missing"),
         ("{cpu: 8, cuda: 8}", "{cpu: 5, cuda: 8}", "iterations.cpu: 5 is not allowed"),
-        ("far: 5%", "far: 5", "graphs.near.far: 5: a bare number"),
+        ("far: 5%", "far: 5", "graphs.near.far: 5 has no unit"),
         ("degree: 8, ", "", "graphs.near.degree: is missing"),
         ("- {graph: near, args: [--hidden, 32]}", "- {graph: neer, args: []}", "held_out[0].graph: unknown 'neer'; "),
         ("- {graph: near, args: [--hidden, 32]}", "- near", "held_out[0]: 'near' is not allowed"),

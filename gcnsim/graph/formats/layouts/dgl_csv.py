@@ -70,7 +70,7 @@ class DglCsvFolder:
         edges, nodes = (list(self.document.entries(key)) for key in ("edge_data", "node_data"))
         if len(nodes) > 1:
             refuse_kinds(
-                str(self.document.path), "a CSV data set of DGL", [str(kind.held.get("ntype")) for kind in nodes]
+                str(self.document.path), "a CSV dataset of DGL", [str(kind.held.get("ntype")) for kind in nodes]
             )
         if len(edges) != 1 or len(nodes) != 1:
             counts = f"edge_data has {len(edges)} entries and node_data {len(nodes)}"

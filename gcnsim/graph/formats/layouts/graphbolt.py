@@ -1,4 +1,4 @@
-"""A data set on disk of DGL's GraphBolt: `metadata.yaml`, and the arrays that it names.
+"""A dataset on disk of DGL's GraphBolt: `metadata.yaml`, and the arrays that it names.
 
 `graph.nodes` has the number of nodes, `graph.edges` a file: NumPy [2, E], or CSV without a header. `feature_data` names
 arrays of the nodes; a task has `train_set`, `validation_set` and `test_set`, each with `seeds` (node numbers; older
@@ -58,7 +58,7 @@ class GraphBoltFolder:
         document = Document.read(path)
         if "graph_topology" in document.held:
             raise FileError(
-                f"{path}: GraphBolt's preprocessed data set, whose graph is a pickle of PyTorch, never opened; "
+                f"{path}: GraphBolt's preprocessed dataset, whose graph is a pickle of PyTorch, never opened; "
                 "give the folder around it, which has the metadata.yaml that was preprocessed"
             )
         return cls(document)
@@ -104,7 +104,7 @@ class GraphBoltFolder:
         kinds = list(self.document.inner("graph").entries("nodes"))
         if len(kinds) > 1:
             names = [str(kind.held.get("type")) for kind in kinds]
-            refuse_kinds(str(self.document.path), "a GraphBolt data set", names)
+            refuse_kinds(str(self.document.path), "a GraphBolt dataset", names)
         if not kinds:
             raise FileError(f"{self.document.path}: graph.nodes is missing; the number of nodes is needed")
         return kinds[0].count("num")

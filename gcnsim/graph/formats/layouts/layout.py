@@ -25,7 +25,7 @@ from gcnsim.graph.formats.source import GraphSize, file_text, plain_bytes
 
 
 class Layout(Protocol):
-    """The files of one data set, in the layout of its publisher."""
+    """The files of one dataset, in the layout of its publisher."""
 
     def graph(self, name: str) -> Graph:
         """The graph, with the widths of features and labels. Raises FileError, GraphError as `load_graph`."""
@@ -99,14 +99,14 @@ def refuse_relations(folder: Path) -> None:
             named = sorted(item.name.split("___") for item in relations.iterdir()) if relations.is_dir() else []
             same = [relations / "___".join(words) / "edge.csv.gz" for words in named if words[0] == words[-1]]
             refuse_kinds(
-                str(home), "an OGB data set", [kind for kind in kinds.split(",") if kind], next(iter(same), None)
+                str(home), "an OGB dataset", [kind for kind in kinds.split(",") if kind], next(iter(same), None)
             )
     for home in (folder, folder / "processed"):
         named = sorted(item.parent.name.split("___") for item in home.glob("*___*___*/edge_index.npy"))
         if named:
             same = [home / "___".join(words) / "edge_index.npy" for words in named if words[0] == words[-1]]
             kinds_of = sorted({kind for words in named for kind in (words[0], words[-1])})
-            refuse_kinds(str(home), "an OGB-LSC data set", kinds_of, next(iter(same), None))
+            refuse_kinds(str(home), "an OGB-LSC dataset", kinds_of, next(iter(same), None))
 
 
 def read_numbers(path: Path, dtype: DTypeLike) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Data sets whose graph is a matrix that SciPy saved: GraphSAINT's, DGL's and PyG's Reddit, PaGraph's.
+"""Datasets whose graph is a matrix that SciPy saved: GraphSAINT's, DGL's and PyG's Reddit, PaGraph's.
 
 GraphSAINT (Flickr, Yelp, Reddit, Amazon, PPI; DGL and PyG read them too): `adj_full.npz` is a SciPy matrix of the whole
 graph, `feats.npy` is [N, F]. `class_map.json` gives each node id its class or a list of 0 and 1; `role.json` lists the

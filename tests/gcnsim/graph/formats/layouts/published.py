@@ -1,4 +1,4 @@
-"""Writes one small data set in each layout it could be published in: ten nodes in a ring, three features, two classes.
+"""Writes one small dataset in each layout it could be published in: ten nodes in a ring, three features, two classes.
 
 Nodes 0-5 train, 6 and 7 validate, 8 and 9 test; every layout must give the same graph and the same arrays.
 """

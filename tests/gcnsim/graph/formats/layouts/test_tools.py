@@ -234,7 +234,7 @@ def test_several_kinds_of_nodes_are_named_and_refused(tmp_path: Path, write: Cal
         (write_graphbolt, "metadata.yaml", "edges/e.npy", "edges/f.npy", "names 'edges/f.npy', which is not there"),
         (write_graphbolt, "metadata.yaml", "edges/e.npy", "../e.npy", "'../e.npy'; a path inside the folder"),
         (write_graphbolt, "metadata.yaml", "numpy", "torch", "graph.edges[0].format is 'torch'; numpy or csv"),
-        (write_graphbolt, "metadata.yaml", "graph:", "graph_topology: {}\ngraph:", "GraphBolt's preprocessed data set"),
+        (write_graphbolt, "metadata.yaml", "graph:", "graph_topology: {}\ngraph:", "GraphBolt's preprocessed dataset"),
         (write_dgl_csv, "meta.yaml", "e.csv", "f.csv", "edge_data[0].file_name names 'f.csv', which is not there"),
         (write_dgl_csv, "e.csv", "src_id", "from", "column 'src_id' is missing (found: from, dst_id)"),
         (write_dgl_csv, "e.csv", "0,1\n", "0,77\n", "77 is not a node id"),

@@ -1,4 +1,4 @@
-"""Writes the ring of `published` as the tools of the trade keep a data set on disk."""
+"""Writes the ring of `published` as the tools of the trade keep a dataset on disk."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def write_graphbolt(folder: Path, *, csv: bool = False) -> Path:
 
 
 def write_dgl_csv(folder: Path, *, first: int = 0, separator: str = ",") -> Path:
-    """DGL's CSV data set, its nodes numbered from `first` and listed backwards."""
+    """DGL's CSV dataset, its nodes numbered from `first` and listed backwards."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "dataset_name: ring\nedge_data:\n- file_name: e.csv\nnode_data:\n- file_name: n.csv\n"
     (folder / "meta.yaml").write_text(text + (f"separator: '{separator}'\n" if separator != "," else ""))
