@@ -5,8 +5,8 @@ the host's calls and the GPU's kernels. A worker that exchanges rows of the same
 other waits once in an iteration, for the loss. Calls of the optimizer's step and of the loop come after that wait, so
 nothing hides them.
 
-The counts are of `runtime.train`, read off three runs on an H200 that only the host bound (digits, 2 to 4 layers, 3.5 to
-4.2 ms an iteration, a third of it for recording). Their sum is known to some 10 %, how it divides less well.
+The counts are of `runtime.train`, read off three runs on an H200 that only the host bound (digits, 2 to 4 layers, 3.5
+to 4.2 ms an iteration, a third of it for recording). Their sum is known to some 10 %, how it divides less well.
 """
 
 from __future__ import annotations
