@@ -35,7 +35,7 @@ _KERNELS: Final[Mapping[str, str]] = {
     "reweigh": "weights of drawn edges from probabilities",
     "probabilities": "edge probabilities of least variance, from norms",
     "inclusion": "chance that each boundary node is needed",
-    "launch": "a kernel with next to nothing to do",
+    "launch": "a sum with almost nothing to do: one call of the host",
     "shared_spmm": "spmm in several processes at once",
     "shared_gemm": "gemm in several processes at once",
     "shared_relu": "relu in several processes at once",
