@@ -142,7 +142,7 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     other = next(iter(elsewhere or ranked[1:]), None)
     if other is None:
         return None
-    times = other.candidate.over(chosen.candidate) * (other.lengths / chosen.lengths)
+    times = other.over(chosen)
     faster = float((times < 1.0).mean())
     cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)

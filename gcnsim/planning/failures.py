@@ -22,6 +22,12 @@ from gcnsim.scenario import ClusterSpec
 
 Amount = TypeVar("Amount", float, FloatArray)
 
+NEVER_S: Final = 100 * 365.25 * 24 * 3600.0
+"""Seconds of a training that practically never ends: 100 years."""
+
+TIMES: Final = 1000.0
+"""A training that takes this many times as long as without failures practically never ends either."""
+
 LONG_S: Final = 1e9
 """Seconds of work that no machine survives without checkpoints, if it fails at all."""
 
@@ -77,8 +83,13 @@ class Failures:
         shorter: Amount = np.minimum(pieces, whole)
         return shorter
 
+    def total(self, work_s: Seconds, servers: int) -> Seconds | None:
+        """The same of one training; None: it practically never ends."""
+        seconds = float(self.seconds(work_s, servers))
+        return None if seconds > min(NEVER_S, TIMES * work_s) else seconds
+
     def ends(self, servers: int) -> bool:
-        """Whether long trainings end on so many servers."""
+        """Whether the mean time of long trainings on so many servers is a number."""
         return self.seconds(LONG_S, servers) < inf
 
     def _means(self, work_s: Amount, servers: int) -> tuple[Seconds, Amount, Amount]:
@@ -91,8 +102,8 @@ class Failures:
         """A row's training with its failures; `row` has seconds."""
         work_s, ends = row.seconds, (row.seconds_low, row.seconds_high)
         assert work_s is not None
-        low, high = (None if end is None else _finite(self.seconds(end, servers)) for end in ends)
-        total = _finite(self.seconds(work_s, servers))
+        low, high = (None if end is None else self.total(end, servers) for end in ends)
+        total = self.total(work_s, servers)
         return FailuresReport(
             checkpoint_every_s=self.interval(work_s, servers),
             seconds=total,
@@ -109,7 +120,7 @@ class Failures:
         on_demand, spot = rents[ON_DEMAND], rents[SPOT]
         if on_demand is None or spot is None or on_demand.per_hour == spot.per_hour:
             return None
-        total = _finite(replace(self, interrupted=0.0).seconds(work_s, cluster.servers))
+        total = replace(self, interrupted=0.0).total(work_s, cluster.servers)
         if total is None:
             return None
         other = on_demand if book.pricing == SPOT else spot
@@ -131,7 +142,3 @@ class Failures:
             middle = (low + high) / 2.0
             low, high = (middle, high) if takes(middle) < most_s else (low, middle)
         return low
-
-
-def _finite(seconds: float) -> Seconds | None:
-    return float(seconds) if seconds < inf else None

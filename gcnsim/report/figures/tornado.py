@@ -86,7 +86,6 @@ def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
 
 def tornado_of_advice(advice: Advice) -> Tornado:
     """A recommendation's knobs over their requested values, and its assumptions, in seconds of the compared time."""
-    work = advice.choice.seconds / advice.choice.row.iteration_s
     swings = [
         Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
               knob.seconds_low, knob.seconds_high, None)
@@ -94,7 +93,7 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     ]  # fmt: skip
     swings += [
         Swing(plain(assumption.name), plain(assumption.value), range_of(assumption),
-              assumption.iteration_s_low * work, assumption.iteration_s_high * work, assumption.share)
+              *assumption.ends, assumption.share)
         for assumption in advice.assumptions
     ]  # fmt: skip
     return _sorted(advice.choice.seconds, swings)
