@@ -206,12 +206,20 @@ def _trained(
 
 
 def target_report(
-    studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate], book: PriceBook
+    studies: StudyCache,
+    first: Scenario,
+    target: Target,
+    rows: Sequence[Estimate],
+    book: PriceBook,
+    recommended: Estimate | None = None,
 ) -> TargetReport:
-    """Return time and cost until the accuracy for every row. first: the question on its first machine."""
+    """Return time and cost until the accuracy for every row. first: the question on its first machine. recommended: the
+    recommended setting, if it is no row.
+    """
     subject = Subject.of(studies.accesses, first, target)
     runs = tuple(curve.path.name for curve in target.curves)
-    return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows))
+    best = None if recommended is None else to_target(target, recommended, subject, book)
+    return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows), best)
 
 
 def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:

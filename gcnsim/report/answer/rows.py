@@ -144,13 +144,16 @@ def target_title_of(answer: WhatIf) -> str:
 
 def target_of(answer: WhatIf) -> list[tuple[str, str]]:
     """Per row, its label, and iterations, time and cost, or why they are unknown."""
-    if answer.target is None:
+    target = answer.target
+    if target is None:
         return []
-    labels = labels_of(answer.results)
-    return [
-        (f"{method} ({setting})" if setting else method, plain(until_done(row)))
-        for (method, setting), row in zip(labels, answer.target.rows, strict=True)
-    ]
+    rows, done = list(answer.results), list(target.rows)
+    if target.recommended is not None:
+        rows, done = [*rows, answer.recommendation.row], [*done, target.recommended]
+    labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(rows)]
+    if target.recommended is not None:
+        labels[-1] += ", recommended"
+    return [(plain(label), plain(until_done(row))) for label, row in zip(labels, done, strict=True)]
 
 
 def until_done(row: TargetRow) -> str:

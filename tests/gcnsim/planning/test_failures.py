@@ -135,7 +135,6 @@ def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None
         gpus=2,
         method="pipegcn",
         target_accuracy=0.9,
-        iterations_needed={"full-graph": 5},
         mtbf="1000h",
         checkpoint="30s",
         restart="1min",
