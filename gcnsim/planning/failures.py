@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
-from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook
+from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, Rent
 from gcnsim.planning.rows import rent_of
 from gcnsim.results import FailuresReport, OtherPricing, TargetRow
 from gcnsim.scenario import ClusterSpec
@@ -58,7 +58,7 @@ class Failures:
         """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
         ScenarioError where something is left open."""
         if checkpoint is None or restart is None:
-            raise ScenarioError(f"{option}: failures need --checkpoint and --restart, and --mtbf or --interruptions")
+            raise ScenarioError(f"{option}: failures need --checkpoint and --restart, both")
         if interruptions is not None and pricing != SPOT:
             raise ScenarioError("--interruptions: only spot servers are interrupted; give --pricing spot")
         return cls(0.0 if mtbf is None else 3600.0 / mtbf, interruptions or 0.0, checkpoint, restart)
@@ -116,8 +116,7 @@ class Failures:
     def other_pricing(self, work_s: Seconds, cluster: ClusterSpec, book: PriceBook) -> OtherPricing | None:
         """The same training on demand in place of spot, or the reverse; None without two different prices, or without
         an end."""
-        rents = {pricing: rent_of(cluster, replace(book, pricing=pricing)) for pricing in (ON_DEMAND, SPOT)}
-        on_demand, spot = rents[ON_DEMAND], rents[SPOT]
+        on_demand, spot = _rents(cluster, book)
         if on_demand is None or spot is None or on_demand.per_hour == spot.per_hour:
             return None
         total = replace(self, interrupted=0.0).total(work_s, cluster.servers)
@@ -142,3 +141,14 @@ class Failures:
             middle = (low + high) / 2.0
             low, high = (middle, high) if takes(middle) < most_s else (low, middle)
         return low
+
+
+def one_price(cluster: ClusterSpec, book: PriceBook) -> bool:
+    """Whether a machine has the same known price on demand and on spot, as where the asker gives it."""
+    on_demand, spot = _rents(cluster, book)
+    return on_demand is not None and spot is not None and on_demand.per_hour == spot.per_hour
+
+
+def _rents(cluster: ClusterSpec, book: PriceBook) -> tuple[Rent | None, Rent | None]:
+    """What a machine costs on demand and on spot."""
+    return rent_of(cluster, replace(book, pricing=ON_DEMAND)), rent_of(cluster, replace(book, pricing=SPOT))

@@ -17,7 +17,7 @@ from gcnsim.core.ids import Iteration, Seconds
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import Estimate
-from gcnsim.planning.failures import Failures
+from gcnsim.planning.failures import Failures, one_price
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import TargetReport, TargetRow
@@ -250,6 +250,10 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
     )
     if target.failures is None or seconds is None:
         return row
-    failures, other = target.failures, target.failures.other_pricing(seconds, scenario.cluster, book or PriceBook())
-    report = failures.report(row, scenario.cluster.servers) if failures.per_hour else None
-    return replace(row, failures=report, other_pricing=other)
+    failures, cluster, prices = target.failures, scenario.cluster, book or PriceBook()
+    return replace(
+        row,
+        failures=failures.report(row, cluster.servers) if failures.per_hour else None,
+        other_pricing=failures.other_pricing(seconds, cluster, prices),
+        one_price=one_price(cluster, prices) or None,
+    )

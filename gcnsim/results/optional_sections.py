@@ -167,6 +167,8 @@ class TargetRow:
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
+    one_price: bool | None = field(default=None, metadata=OMIT_IF_NONE)
+    """True: on demand and spot are not compared, because both have the same price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ def _other_pricing(row: TargetRow) -> str:
     """What the training costs on demand in place of spot, or the reverse, and which is cheaper when."""
     other = row.other_pricing
     if other is None:
-        return ""
+        return "; on demand and spot have one price, so they are not compared" if row.one_price else ""
     at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
     even = other.break_even_per_hour
     when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"

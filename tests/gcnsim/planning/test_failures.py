@@ -77,6 +77,8 @@ def test_one_price_for_both_is_not_compared() -> None:
     )
     (row,) = answer.payload["target"]["rows"]
     assert "other_pricing" not in row
+    assert row["one_price"] is True
+    assert "; on demand and spot have one price, so they are not compared" in " ".join(str(answer).split())
     assert "failures" not in row, "none was said to happen"
 
 
@@ -118,8 +120,8 @@ def test_a_training_without_a_checkpoint_says_so() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart"),
-        ({"checkpoint": "30s"}, "--checkpoint: failures need "),
+        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart, both"),
+        ({"checkpoint": "30s"}, "--checkpoint: failures need --checkpoint and --restart, both"),
         ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
         ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
     ],
