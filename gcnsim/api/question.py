@@ -157,14 +157,15 @@ def what_if(question: WhatIf) -> Answer:
     book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
     max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
+    rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
     answer = _what_if(
         base,
         grid,
         question.say,
         question.processes or cores(),
         graph if isinstance(graph, Graph) else None,
-        target_of(question),
-        _rule(None if question.method is None and named == list(COMPARED) else named, question),
+        target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
+        rule,
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
         question.note,
     )

@@ -128,10 +128,10 @@ def recommend(recommendation: Recommend) -> Recommended:
     """
     graph = graph_of(recommendation)
     book = recommendation.prices or PriceBook()
-    target = target_of(recommendation)
     base = _scenario(recommendation, graph)
     named = _methods(recommendation) or those_measured((), base, recommendation.note)
     rule = Rule.of(named, recommendation.min_sampling_rate, recommendation.max_staleness)
+    target = target_of(recommendation, rule.methods)
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
     question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict)

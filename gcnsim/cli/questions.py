@@ -16,7 +16,7 @@ import click
 from gcnsim.cli.completing import complete, names_of
 from gcnsim.cli.outputs import machine_files, overridden
 from gcnsim.hardware import PriceBook
-from gcnsim.scenario.option import LIST, PAIRS, Option, flag, read_pairs, split
+from gcnsim.scenario.option import LIST, PAIRS, Option, add_pair, flag, read_pairs, split
 from gcnsim.scenario.question import PRICES, Question, options
 from gcnsim.scenario.what_if import WhatIf
 
@@ -122,7 +122,10 @@ def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
     if option.parts:
         return {part: values[part] for part in option.parts if values[part] is not None}
     if option.many == PAIRS:
-        return {key: number for pairs in values[name] for key, number in pairs.items()}
+        found: dict[str, int] = {}
+        for key, number in (pair for pairs in values[name] for pair in pairs.items()):
+            add_pair(found, key, number, option.flag or flag(name))
+        return found
     return values[name]
 
 

@@ -274,8 +274,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             question, measured = what_if.of_measured(what_if.question_of(values, stops, PageQuestion()), behind.files)
             context = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
             rows = what_if.rows_of(*context)
-            first = question.pinned
-            pinned = [] if first is None else what_if.rows_of(first, *context[1:])
+            pinned = what_if.pinned_rows(*context)
             along = [] if question.figure == "breakdown" else what_if.curve_rows(*context)
         except SupersededError:
             raise PreventUpdate from None
@@ -292,7 +291,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             what_if.tables(rows, pinned),
             what_if.headline(question, rows),
             what_if.machine(rows, measured, named, read),
-            what_if.against(question, rows, pinned),
+            what_if.against(question, rows, pinned, behind.files),
             named.command(),
             question.address(),
             None,

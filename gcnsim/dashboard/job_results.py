@@ -19,9 +19,9 @@ from gcnsim.hardware import instance_of
 from gcnsim.methods import has_knob
 from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.page.templates import Sheet
-from gcnsim.results import PointReport
+from gcnsim.results import PointReport, TargetRow
 from gcnsim.scenario import Scenario, to_mapping
-from gcnsim.scenario.train_command import USUAL_ITERATIONS, train_command
+from gcnsim.scenario.train_command import train_script
 
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
@@ -57,24 +57,26 @@ def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: 
     return {"title": title, "caption": caption, "legend": list(legend), **themes}
 
 
-TRAIN: Final = """#!/bin/sh
-# Trains this setting for real. Run it on each server, in the same network and with the same graph at the same path:
-#   HOST=one-of-the-servers ID=the-same-on-each sh train.sh
-# On several servers, it opens ports: use it on trusted networks only.
-"""
-
-
-def write_setting(folder: Path, scenario: Scenario, iterations: int | None = None) -> None:
+def write_setting(folder: Path, scenario: Scenario, training: TargetRow | None = None) -> None:
     """Write a setting as the scenario file that `gcnsim simulate` and Compare take, where it names no path of here, and
-    as the command that trains it, where it can be trained, for as many iterations as are needed if that is known."""
+    as the script that trains it, where it can be trained: for as many iterations and with as many checkpoints as
+    `training` says, if that is known."""
     text = json.dumps(to_mapping(scenario), indent=1)
-    command = train_command(scenario, iterations or USUAL_ITERATIONS)
+    script = train_script(scenario, None if training is None else training.iterations, _checkpoint_every(training))
     files = {"scenario.yaml": None if f'"{os.sep}' in text else text}
-    files["train.sh"] = None if command is None or f" {os.sep}" in command else TRAIN + command
+    files["train.sh"] = None if script is None or f" {os.sep}" in script else script
     for name, content in files.items():
         if content is not None:
             with atomic_write(folder / name, text=True) as file:
                 file.write(content + "\n")
+
+
+def _checkpoint_every(training: TargetRow | None) -> int | None:
+    """Iterations between checkpoints; None where failures were not asked for or no checkpoint is best."""
+    if training is None or training.failures is None or not training.seconds or training.iterations is None:
+        return None
+    every_s = training.failures.checkpoint_every_s
+    return None if every_s is None else max(1, round(every_s * training.iterations / training.seconds))
 
 
 def sweep(options: Options, folder: Path, say: Say) -> JobResult:
@@ -155,8 +157,7 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     found = api.recommend(**{**options, "prices": prices}, progress=say)
     say("drawing")
     api.write_json(folder / "answer.json", found.payload)
-    training = found.told.training
-    write_setting(folder, found.chosen.scenario, None if training is None else training.iterations)
+    write_setting(folder, found.chosen.scenario, found.told.training)
     found.to_csv(folder / "options.csv")
     found.to_html(folder / "answer.html")
     front, tornado = front_data(found.told), tornado_of_advice(found.told)

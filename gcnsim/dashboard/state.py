@@ -109,7 +109,7 @@ class PageQuestion:
     @property
     def pinned(self) -> PageQuestion | None:
         """The question that this one is compared with, A; None without one."""
-        return read_address(self.pin) if self.pin else None
+        return _read_pinned(self.pin) if self.pin else None
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -188,6 +188,13 @@ def read_address(query: str | None) -> PageQuestion:
     return PageQuestion(**values)
 
 
+def _read_pinned(query: str) -> PageQuestion:
+    try:
+        return read_address(query)
+    except ScenarioError as error:
+        raise ScenarioError(f"A: {error}") from error
+
+
 def moved(question: PageQuestion, **values: Any) -> PageQuestion:
     """The question with other values, checked like those of an address. Raises ScenarioError."""
     merged = {field.name: getattr(question, field.name) for field in fields(PageQuestion)} | values
@@ -203,7 +210,7 @@ def _value(name: str, text: str) -> Any:
     most = MOST_PIN if name == "pin" else MOST_TEXT
     if len(text) > most or not text.isprintable():
         raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most} printable characters")
-    if name == "pin" and read_address(text).pin:
+    if name == "pin" and _read_pinned(text).pin:
         raise ScenarioError("pin: a pinned question has itself one; allowed: one without")
     if name == "beside" and not text:
         return None

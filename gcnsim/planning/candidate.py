@@ -70,13 +70,18 @@ class Candidate:
         """
         return self.estimated if self.simulated is None else self.simulated
 
-    def over(self, other: Candidate) -> FloatArray:
-        """Return the ratio of this time per iteration to that of `other` in each draw, float64[draws]. Both are
-        simulated or both estimated.
+    def paired(self, other: Candidate) -> tuple[FloatArray, FloatArray]:
+        """Return this time per iteration and that of `other` in each draw, float64[draws]. Both are simulated or both
+        estimated.
         """
         if self.simulated is not None and other.simulated is not None:
-            return self.simulated / other.simulated
-        return self.estimated / other.estimated
+            return self.simulated, other.simulated
+        return self.estimated, other.estimated
+
+    def over(self, other: Candidate) -> FloatArray:
+        """Return the ratio of both times per iteration in each draw, float64[draws]."""
+        mine, theirs = self.paired(other)
+        return mine / theirs
 
     def epochs_over(self, other: Candidate) -> FloatArray:
         """Return the same ratio as `over` for the time of an epoch."""

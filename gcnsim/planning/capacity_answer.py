@@ -17,7 +17,7 @@ from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import Decision, Place, confirm, decide, front
-from gcnsim.planning.capacity_effects import decides_text, knob_effects, unmet_goal
+from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
 from gcnsim.planning.capacity_goal import Goal
 from gcnsim.planning.capacity_report import (
     compared_text,
@@ -28,9 +28,9 @@ from gcnsim.planning.capacity_report import (
     search_report,
     summary_sentence,
 )
-from gcnsim.planning.capacity_search import Option, Search, Setting, search, simulate
+from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
-from gcnsim.planning.certainty import label_of, sensitivity
+from gcnsim.planning.certainty import label_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report
@@ -94,7 +94,7 @@ def recommend(
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]
         if every and not clusters:
-            raise ScenarioError("--checkpoint: with these failures, a training practically never ends on any machine")
+            raise ScenarioError(ENDLESS)
     progress(f"settings on {len(clusters):,} machines")
     on_record = target is not None and target.by_method and not question.strict
     some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
@@ -137,7 +137,7 @@ def _advice(
     places = front(ranked) if met else [Place(chosen, True, 0.0)]
     progress("what each knob and each assumption does")
     knobs = knob_effects(studies, chosen, searched)
-    assumptions = tuple(sensitivity(studies, chosen.candidate))
+    assumptions = assumption_effects(studies, chosen)
     point = point_of(studies, chosen, goal, book)
     others = other_rules(studies, chosen, question.rule, goal)
     label = label_of(chosen.scenario)
@@ -238,6 +238,6 @@ def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, go
         return None
     now = 1.0 - best.seconds / chosen.seconds
     name, chance = setting_text(best.scenario.method), best.chance(goal)
-    low, high = central(1.0 - best.candidate.over(chosen.candidate))
+    low, high = central(1.0 - best.over(chosen))
     ends = (min(low, now), max(high, now))
     return OtherRule(option, name, best.seconds, best.cost, now, *ends, best.meets(goal), chance)

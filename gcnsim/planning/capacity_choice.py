@@ -141,10 +141,7 @@ def front(options: Sequence[Option]) -> list[Place]:
 
 def dominance(one: Option, other: Option) -> float:
     """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
-    work = one.lengths / other.lengths
-    return float(
-        dominated(one.candidate.over(other.candidate) * work, cost_ratio(one.setting.rate, other.setting.rate)).mean()
-    )
+    return float(dominated(one.over(other), cost_ratio(one.setting.rate, other.setting.rate)).mean())
 
 
 def _at_values(one: Option, other: Option) -> bool:

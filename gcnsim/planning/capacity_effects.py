@@ -15,7 +15,8 @@ from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.capacity_goal import Goal, percent, time_text
 from gcnsim.planning.capacity_search import Option, Search, Setting, excess_of, simulate
 from gcnsim.planning.capacity_settings import coordinates, name_of
-from gcnsim.planning.certainty import how_to_measure, span_of
+from gcnsim.planning.certainty import how_to_measure, sensitivity, span_of
+from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.rows import rent_of
 from gcnsim.planning.steps import try_changes
@@ -75,13 +76,23 @@ def _word(option: Option, knob: str) -> str:
     return setting_text(option.scenario.method) if knob == METHOD else coordinates(option.scenario)[knob]
 
 
+def assumption_effects(studies: StudyCache, chosen: Option) -> tuple[AssumptionEffect, ...]:
+    """Return the effect of each assumption on what is compared, largest first."""
+    effects = []
+    for effect in sensitivity(studies, chosen.candidate):
+        ends = (effect.iteration_s_low, effect.iteration_s_high)
+        low, high = (min(float(chosen.work.seconds(end)), NEVER_S) for end in ends)
+        effects.append(replace(effect, seconds_low=low, seconds_high=high))
+    return tuple(sorted(effects, key=lambda effect: -span_of(effect)))
+
+
 def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Sequence[AssumptionEffect]) -> str:
     """Return which moves the time more, a knob or an unknown figure, and which one most."""
     spans: list[tuple[float, str]] = []
     if assumptions:
         one = max(assumptions, key=span_of)
-        low, high = sorted((one.iteration_s_low, one.iteration_s_high))
-        ends = f"{one.name}: {time_text(chosen.work.seconds(low))} to {time_text(chosen.work.seconds(high))}"
+        low, high = sorted(one.ends)
+        ends = f"{one.name}: {time_text(low)} to {time_text(high)}"
         how = how_to_measure(chosen.scenario, one.name)
         spans.append((span_of(one), f"an assumption without a measurement ({ends}): {how}"))
     if knobs and time_text(knobs[0].seconds_low) != time_text(knobs[0].seconds_high):
@@ -183,8 +194,8 @@ def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffec
     if not across:
         return []
     one = max(across, key=span_of)
-    low, high = sorted((one.iteration_s_low, one.iteration_s_high))
-    ends = f"{time_text(closest.work.seconds(low))} to {time_text(closest.work.seconds(high))}"
+    low, high = sorted(one.ends)
+    ends = f"{time_text(low)} to {time_text(high)}"
     how = how_to_measure(closest.scenario, one.name)
     return [f"measuring {one.name}, which alone decides whether the target is met ({ends}): {how}"]
 

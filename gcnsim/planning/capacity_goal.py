@@ -48,6 +48,12 @@ class Work:
         """Iterations by which settings are compared: a whole training if its length is known, otherwise an epoch."""
         return self.per_epoch if self.training is None else self.training
 
+    def ends(self, iteration_s: Seconds) -> bool:
+        """Return whether the training ends, as far as that is asked; with many failures it practically never does."""
+        if self.failures is None or self.training is None:
+            return True
+        return self.failures.total(iteration_s * self.training, self.servers) is not None
+
     def seconds(self, iteration_s: Amount) -> Amount:
         """Return the compared time, of one iteration time or each of several; of a training with its failures."""
         work_s = iteration_s * self.compared

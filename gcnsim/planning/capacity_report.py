@@ -12,6 +12,7 @@ from gcnsim.planning.capacity_choice import Place
 from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent, time_text
 from gcnsim.planning.capacity_search import Option, Search, cost_ratio
 from gcnsim.planning.capacity_settings import instance_name, machine_text, name_of
+from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.rows import row_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import BudgetReport, Confirmed, GoalReport, PointReport, RunnerUp, SearchReport
@@ -24,7 +25,7 @@ def point_of(
     scenario, work = option.scenario, option.work
     estimate = studies.estimate(scenario)
     ends = (estimate.low_s, estimate.high_s)
-    times = [None if end is None else float(work.seconds(end)) for end in ends]
+    times = [None if end is None else min(float(work.seconds(end)), NEVER_S) for end in ends]
     costs = [None if time is None or work.per_hour is None else time * work.per_hour / 3600.0 for time in times]
     return PointReport(
         name=name_of(scenario),
@@ -142,7 +143,7 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     other = next(iter(elsewhere or ranked[1:]), None)
     if other is None:
         return None
-    times = other.candidate.over(chosen.candidate) * (other.lengths / chosen.lengths)
+    times = other.over(chosen)
     faster = float((times < 1.0).mean())
     cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)

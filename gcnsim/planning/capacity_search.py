@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.planning.candidate import Candidate, canonical, central
@@ -48,6 +49,8 @@ BEATEN_BY: Final = (1 + NEAR) ** 2
 """An option excludes another setting if it is faster by this factor; either machine may choose another setting within
 NEAR.
 """
+
+ENDLESS: Final = "--checkpoint: with these failures, a training practically never ends on any machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,6 @@ class Option:
         return self.work.seconds(self.candidate.iteration_s)
 
     @property
-    def lengths(self) -> float:
-        """The compared time in iterations; failures make them more."""
-        return self.seconds / self.candidate.iteration_s
-
-    @property
     def price(self) -> float:
         """The compared cost, in units of the setting's rate."""
         return self.seconds * self.setting.rate
@@ -114,6 +112,13 @@ class Option:
     def seconds_by_draw(self) -> FloatArray:
         """Return the compared time under every joint draw of the assumptions, float64[draws]."""
         return self.work.seconds(self.candidate.times)
+
+    def over(self, other: Option) -> FloatArray:
+        """Return the ratio of the compared time to that of `other` in each draw, float64[draws]; 1 where neither
+        ends.
+        """
+        mine, theirs = self.candidate.paired(other.candidate)
+        return ratios(self.work.seconds(mine), other.work.seconds(theirs))
 
     @property
     def fits(self) -> bool:
@@ -134,9 +139,10 @@ class Search:
     """The result of a search.
 
     options: the simulated settings. The other counts name the first reason that applies: not allowed by method or
-    workload, too large for GPU memory, a limit missed at the bound, beaten by a simulated option. considered: settings
-    that fit in memory. settings: all settings. same: settings with the same schedule as another one. grid: the number
-    of distinct settings they were sampled from, None for all.
+    workload, too large for GPU memory, a limit missed at the bound or a training that never ends, beaten by a
+    simulated option. considered: settings that fit in memory and whose training ends. settings: all settings. same:
+    settings with the same schedule as another one. grid: the number of distinct settings they were sampled from, None
+    for all.
     """
 
     options: tuple[Option, ...]
@@ -170,6 +176,7 @@ def search(
 
     training: iterations of a training, if its time or cost matters; failures: what ends it early. on_batch: a callback
     with the numbers of simulated and remaining settings. pick: samples the settings if more than `limit` differ.
+    Raises ScenarioError if with these failures no training ends.
     """
     distinct = {canonical(setting): setting for setting in reversed(every)}
     unique = [setting for setting in every if distinct[canonical(setting)] == setting]
@@ -186,14 +193,17 @@ def search(
     priced = [setting for setting in known if setting.work.per_hour is not None] if needs_price(goal) else known
     counted = [setting for setting in priced if training is None or setting.work.training is not None]
     held = [one for one in counted if studies.fits(one.scenario)]
-    possible = [setting for setting in held if _may_meet(studies, setting, goal)]
+    ending = [setting for setting in held if setting.work.ends(setting.least_s)]
+    if held and not ending:
+        raise ScenarioError(ENDLESS)
+    possible = [setting for setting in ending if _may_meet(studies, setting, goal)]
     options = _simulated(studies, possible, goal, on_batch)
     if not any(option.meets(goal) for option in options):
-        options += _closest(studies, [setting for setting in held if setting not in possible], goal, options)
+        options += _closest(studies, [setting for setting in ending if setting not in possible], goal, options)
     within = sum(option.setting in possible for option in options)
     return Search(
         tuple(options),
-        tuple(held),
+        tuple(ending),
         settings=len(every) if some is None else len(known),
         same=len(every) - len(unique) if some is None else 0,
         grid=None if some is None else len(unique),
@@ -292,9 +302,8 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal:
         return False
     left_open = studies.factors(setting.scenario)
     least = setting.work.seconds(left_open.scaled(setting.least_s, left_open.joint))
-    return (
-        float(dominated(option.seconds_by_draw / least, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
-    )
+    times = ratios(option.seconds_by_draw, least)
+    return float(dominated(times, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
 
 
 def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
@@ -330,6 +339,11 @@ def cost_ratio(price: float, other: float) -> float:
     if other == 0.0:
         return 1.0 if price == 0.0 else inf
     return price / other
+
+
+def ratios(times: FloatArray, others: FloatArray) -> FloatArray:
+    """Return `times` over `others`, float64[draws]; 1 where both are infinite."""
+    return np.divide(times, others, out=np.ones_like(times), where=~(np.isinf(times) & np.isinf(others)))
 
 
 def dominated(times: FloatArray, rates: float) -> FloatArray:

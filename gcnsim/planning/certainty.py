@@ -198,7 +198,8 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
 
 def span_of(effect: AssumptionEffect) -> float:
     """Return the effect of an assumption on the time, as a logarithm."""
-    return abs(log(effect.iteration_s_high / effect.iteration_s_low))
+    low, high = effect.ends
+    return abs(log(high / low))
 
 
 PLACEMENT = "placement of parts"

@@ -15,12 +15,18 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
-from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook
+from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, Rent
 from gcnsim.planning.rows import rent_of
 from gcnsim.results import FailuresReport, OtherPricing, TargetRow
 from gcnsim.scenario import ClusterSpec
 
 Amount = TypeVar("Amount", float, FloatArray)
+
+NEVER_S: Final = 100 * 365.25 * 24 * 3600.0
+"""Seconds of a training that practically never ends: 100 years."""
+
+TIMES: Final = 1000.0
+"""A training that takes this many times as long as without failures practically never ends either."""
 
 LONG_S: Final = 1e9
 """Seconds of work that no machine survives without checkpoints, if it fails at all."""
@@ -52,7 +58,7 @@ class Failures:
         """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
         ScenarioError where something is left open."""
         if checkpoint is None or restart is None:
-            raise ScenarioError(f"{option}: failures need --checkpoint and --restart, and --mtbf or --interruptions")
+            raise ScenarioError(f"{option}: failures need --checkpoint and --restart, both")
         if interruptions is not None and pricing != SPOT:
             raise ScenarioError("--interruptions: only spot servers are interrupted; give --pricing spot")
         return cls(0.0 if mtbf is None else 3600.0 / mtbf, interruptions or 0.0, checkpoint, restart)
@@ -77,8 +83,13 @@ class Failures:
         shorter: Amount = np.minimum(pieces, whole)
         return shorter
 
+    def total(self, work_s: Seconds, servers: int) -> Seconds | None:
+        """The same of one training; None: it practically never ends."""
+        seconds = float(self.seconds(work_s, servers))
+        return None if seconds > min(NEVER_S, TIMES * work_s) else seconds
+
     def ends(self, servers: int) -> bool:
-        """Whether long trainings end on so many servers."""
+        """Whether the mean time of long trainings on so many servers is a number."""
         return self.seconds(LONG_S, servers) < inf
 
     def _means(self, work_s: Amount, servers: int) -> tuple[Seconds, Amount, Amount]:
@@ -91,8 +102,8 @@ class Failures:
         """A row's training with its failures; `row` has seconds."""
         work_s, ends = row.seconds, (row.seconds_low, row.seconds_high)
         assert work_s is not None
-        low, high = (None if end is None else _finite(self.seconds(end, servers)) for end in ends)
-        total = _finite(self.seconds(work_s, servers))
+        low, high = (None if end is None else self.total(end, servers) for end in ends)
+        total = self.total(work_s, servers)
         return FailuresReport(
             checkpoint_every_s=self.interval(work_s, servers),
             seconds=total,
@@ -105,11 +116,10 @@ class Failures:
     def other_pricing(self, work_s: Seconds, cluster: ClusterSpec, book: PriceBook) -> OtherPricing | None:
         """The same training on demand in place of spot, or the reverse; None without two different prices, or without
         an end."""
-        rents = {pricing: rent_of(cluster, replace(book, pricing=pricing)) for pricing in (ON_DEMAND, SPOT)}
-        on_demand, spot = rents[ON_DEMAND], rents[SPOT]
+        on_demand, spot = _rents(cluster, book)
         if on_demand is None or spot is None or on_demand.per_hour == spot.per_hour:
             return None
-        total = _finite(replace(self, interrupted=0.0).seconds(work_s, cluster.servers))
+        total = replace(self, interrupted=0.0).total(work_s, cluster.servers)
         if total is None:
             return None
         other = on_demand if book.pricing == SPOT else spot
@@ -133,5 +143,12 @@ class Failures:
         return low
 
 
-def _finite(seconds: float) -> Seconds | None:
-    return float(seconds) if seconds < inf else None
+def one_price(cluster: ClusterSpec, book: PriceBook) -> bool:
+    """Whether a machine has the same known price on demand and on spot, as where the asker gives it."""
+    on_demand, spot = _rents(cluster, book)
+    return on_demand is not None and spot is not None and on_demand.per_hour == spot.per_hour
+
+
+def _rents(cluster: ClusterSpec, book: PriceBook) -> tuple[Rent | None, Rent | None]:
+    """What a machine costs on demand and on spot."""
+    return rent_of(cluster, replace(book, pricing=ON_DEMAND)), rent_of(cluster, replace(book, pricing=SPOT))

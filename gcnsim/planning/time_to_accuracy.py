@@ -17,7 +17,7 @@ from gcnsim.core.ids import Iteration, Seconds
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import Estimate
-from gcnsim.planning.failures import Failures
+from gcnsim.planning.failures import Failures, one_price
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import TargetReport, TargetRow
@@ -206,12 +206,20 @@ def _trained(
 
 
 def target_report(
-    studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate], book: PriceBook
+    studies: StudyCache,
+    first: Scenario,
+    target: Target,
+    rows: Sequence[Estimate],
+    book: PriceBook,
+    recommended: Estimate | None = None,
 ) -> TargetReport:
-    """Return time and cost until the accuracy for every row. first: the question on its first machine."""
+    """Return time and cost until the accuracy for every row. first: the question on its first machine. recommended: the
+    recommended setting, if it is no row.
+    """
     subject = Subject.of(studies.accesses, first, target)
     runs = tuple(curve.path.name for curve in target.curves)
-    return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows))
+    best = None if recommended is None else to_target(target, recommended, subject, book)
+    return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows), best)
 
 
 def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:
@@ -242,6 +250,10 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
     )
     if target.failures is None or seconds is None:
         return row
-    failures, other = target.failures, target.failures.other_pricing(seconds, scenario.cluster, book or PriceBook())
-    report = failures.report(row, scenario.cluster.servers) if failures.per_hour else None
-    return replace(row, failures=report, other_pricing=other)
+    failures, cluster, prices = target.failures, scenario.cluster, book or PriceBook()
+    return replace(
+        row,
+        failures=failures.report(row, cluster.servers) if failures.per_hour else None,
+        other_pricing=failures.other_pricing(seconds, cluster, prices),
+        one_price=one_price(cluster, prices) or None,
+    )

@@ -87,8 +87,10 @@ def what_if(
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
-    reached = None if target is None else target_report(studies, first, target, estimates, extras.prices)
-    if reached is not None and target is not None and target.failures and not any(row.seconds for row in reached.rows):
+    recommendation = if_result.recommendation()
+    other = studies.estimate(chosen) if recommendation.in_results is None else None
+    reached = None if target is None else target_report(studies, first, target, estimates, extras.prices, other)
+    if reached is not None and target is not None and target.failures and not reached.known:
         notice("failures not computed: the number of iterations is not known")
     question = {"asked": grid.mapping(), "grid": [machine_key(row.scenario) for row in if_result.rows]}
     result = WhatIf(
@@ -96,7 +98,7 @@ def what_if(
         provenance=provenance(studies, first, estimates, grid.mapping(), chosen),
         results=if_result.results(),
         memory=tuple(memory_report(studies, row.scenario) for row in if_result.rows),
-        recommendation=if_result.recommendation(),
+        recommendation=recommendation,
         next_steps=tuple(steps),
         no_effect=tuple(idle),
         straggler=_straggler(studies, chosen, steps),

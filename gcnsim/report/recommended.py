@@ -164,13 +164,12 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
 
 def _tornado(advice: Advice) -> list[str]:
     """Knobs and assumptions, largest effect first, with the ends in order of time; tiny effects are left out."""
-    work = advice.choice.seconds / advice.choice.row.iteration_s
     effects = [
         (knob.seconds_low, knob.seconds_high, "knob", knob.knob, f"{knob.low} .. {knob.high}") for knob in advice.knobs
     ]
     most = sorted(advice.assumptions, key=_span, reverse=True)[:MOST_ASSUMPTIONS]
     for one in most:
-        ends = ((one.iteration_s_low * work, one.low), (one.iteration_s_high * work, one.high))
+        ends = zip(one.ends, (one.low, one.high), strict=True)
         (low, short), (high, long) = sorted(ends, key=lambda end: end[0])
         effects.append((low, high, "assumed", one.name, f"{short} .. {long}"))
     effects = [item for item in effects if time_text(item[0]) != time_text(item[1])]
@@ -183,7 +182,7 @@ def _tornado(advice: Advice) -> list[str]:
 
 
 def _span(effect: AssumptionEffect) -> float:
-    low, high = sorted((effect.iteration_s_low, effect.iteration_s_high))
+    low, high = sorted(effect.ends)
     return high / low
 
 

@@ -167,6 +167,8 @@ class TargetRow:
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
+    one_price: bool | None = field(default=None, metadata=OMIT_IF_NONE)
+    """True: on demand and spot are not compared, because both have the same price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +193,10 @@ class TargetReport:
     """The recorded runs used."""
     rows: tuple[TargetRow, ...]
     """One entry for each row of results."""
+    recommended: TargetRow | None = field(default=None, metadata=OMIT_IF_NONE)
+    """Of the recommended setting, if it is none of these rows."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the time of any row is known."""
+        return any(row is not None and row.seconds is not None for row in (*self.rows, self.recommended))

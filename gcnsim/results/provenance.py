@@ -155,6 +155,18 @@ class AssumptionEffect(Assumption):
     decides: Share | None = field(default=None, metadata=OMIT_IF_NONE)
     """Share of the random draws in which the setting is recommended only with, or only without, this assumption's
     drawn value in place of the stated one."""
+    seconds_low: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
+    """In a recommendation: seconds of what is compared, a training with its failures, at the low end; at most 100
+    years."""
+    seconds_high: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
+    """The same at the high end."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What is compared at the low and the high end in seconds: in a recommendation its own, else an iteration."""
+        if self.seconds_low is None or self.seconds_high is None:
+            return self.iteration_s_low, self.iteration_s_high
+        return self.seconds_low, self.seconds_high
 
 
 @dataclass(frozen=True, slots=True)

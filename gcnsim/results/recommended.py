@@ -60,9 +60,9 @@ class PointReport:
     seconds: Positive
     """Seconds for these iterations; of a training with its failures."""
     seconds_low: Positive | None
-    """Low end of the 90 % interval over the random draws."""
+    """Low end of the 90 % interval over the random draws; at most 100 years."""
     seconds_high: Positive | None
-    """High end of the interval."""
+    """High end of the interval; at most 100 years."""
     cost: Amount | None
     """In the currency of the goal; null if no price is known."""
     cost_low: Amount | None

@@ -133,11 +133,21 @@ def split(text: str, path: str, noun: str, *, whole: bool = False) -> list[Any]:
 
 def read_pairs(text: str, path: str) -> dict[str, int]:
     """The whole numbers of `NAME=N`, or of `N` alone for the name `all`, separated by commas. Raises ScenarioError."""
-    pairs = [word.rpartition("=") for word in text.split(",")]
-    for _, _, number in pairs:
-        if not WHOLE.fullmatch(number.strip()):
+    found: dict[str, int] = {}
+    for word in text.split(","):
+        name, equals, number = (part.strip() for part in word.rpartition("="))
+        if not WHOLE.fullmatch(number) or (equals and not name):
             raise ScenarioError(f"{path}: {text!r} is not [METHOD=]N, N a whole number")
-    return {name.strip() or "all": int(number) for name, _, number in pairs}
+        add_pair(found, name or "all", int(number), path)
+    return found
+
+
+def add_pair(found: dict[str, int], name: str, number: int, path: str) -> None:
+    """Add the number of a name. Raises ScenarioError for a name that has one."""
+    if name in found:
+        what = "a number for all methods" if name == "all" else name
+        raise ScenarioError(f"{path}: {what} is given twice ({found[name]} and {number})")
+    found[name] = number
 
 
 def words(given: Mapping[str, Any]) -> list[str]:

@@ -18,7 +18,10 @@ GRAPH: Final = "GRAPH"
 
 UNTRAINED: Final = {
     "cluster": ("payload", "devices"),
-    "workload": ("heads_joined", "keep_inputs", "dense_layers", "training_subgraph"),
+    "workload": (
+        *("heads_joined", "keep_inputs", "dense_layers", "training_subgraph"),
+        *("features", "classes", "train_fraction", "ids", "ends"),
+    ),
     "partition": ("algorithm", "imbalance", "parts"),
 }
 """Fields of a scenario that training has no option for."""
@@ -30,13 +33,22 @@ USUAL_ITERATIONS: Final = 200
 """Iterations where nothing says how many are needed."""
 
 
-def train_command(scenario: Scenario, iterations: Iteration = USUAL_ITERATIONS) -> str | None:
-    """The command line; None for what cannot be trained: no graph, a method or field of the simulator alone, or a last
-    server with fewer GPUs. A published dataset is read from the folder GCNSIM_DATA."""
+OUT: Final = "run"
+"""The folder of a run that writes checkpoints."""
+
+
+def train_command(
+    scenario: Scenario, iterations: Iteration = USUAL_ITERATIONS, checkpoint_every: Iteration | None = None
+) -> str | None:
+    """The command line; None for what cannot be trained: no graph, a method, fault or field of the simulator alone, or
+    a last server with fewer GPUs. A published dataset is read from the folder GCNSIM_DATA. checkpoint_every:
+    iterations between checkpoints; None: none."""
     cluster, workload, method = scenario.cluster, scenario.workload, scenario.method
     named = workload.dataset if workload.dataset in datasets() else None
     each = min(cluster.gpus, cluster.gpus_per_server)
     if (named is None and workload.graph is None) or not method.trained or cluster.gpus % each:
+        return None
+    if scenario.faults:
         return None
     for section, names in UNTRAINED.items():
         spec = getattr(scenario, section)
@@ -66,7 +78,37 @@ def train_command(scenario: Scenario, iterations: Iteration = USUAL_ITERATIONS) 
         | {"seed": scenario.run.seed, "method": method.name, "overlap": method.overlap}
         | knobs
     )
+    if checkpoint_every is not None:
+        options |= {"out": OUT, "checkpoint_every": checkpoint_every}
     return f"{_torchrun(cluster.servers, each)} -m runtime.train {shlex.join(written(options))}"
+
+
+def train_script(
+    scenario: Scenario, iterations: Iteration | None = None, checkpoint_every: Iteration | None = None
+) -> str | None:
+    """The same command as a shell script that says what to edit; None for what cannot be trained."""
+    command = train_command(scenario, iterations or USUAL_ITERATIONS, checkpoint_every)
+    if command is None:
+        return None
+    lines = ["#!/bin/sh", "# Trains this setting for real. Before it runs:"]
+    if scenario.workload.dataset in datasets():
+        lines += ["# - GCNSIM_DATA is the folder of the data sets."]
+    else:
+        lines += [f"# - Replace {GRAPH} by the path of the graph file."]
+    if iterations is None:
+        lines += [f"# - Replace the {USUAL_ITERATIONS} of --iterations by how many the training needs."]
+    if checkpoint_every is not None:
+        lines += [f"# After a failure, replace --out {OUT} by --resume {OUT}: it goes on from the last checkpoint."]
+    if scenario.cluster.servers > 1:
+        lines += [
+            "# Run it on each server, in the same network and with the same files at the same paths:",
+            "#   HOST=one-of-the-servers ID=the-same-on-each sh train.sh",
+            "# It opens ports: for trusted networks only.",
+            *([f"# Checkpoints need --out {OUT} on storage that all servers share."] if checkpoint_every else []),
+            ': "${HOST:?is one of the servers}"',
+            ': "${ID:?is any text, the same on each server}"',
+        ]
+    return "\n".join([*lines, command])
 
 
 def _torchrun(servers: int, each: int) -> str:

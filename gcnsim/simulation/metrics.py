@@ -218,7 +218,7 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
         iteration_s=iteration_s,
         exposed_comm_s=metrics.exposed_comm_s + waited,
         gpu_utilization=metrics.gpu_utilization * share,
-        nic_utilization=metrics.nic_utilization * share,
+        nic_utilization=_at_most_full(metrics.nic_utilization * share),
     )
 
 
@@ -248,5 +248,9 @@ def _nic(window: MeasurementWindow, iteration_s: float) -> tuple[float, float]:
     ]
     sent = max((units[name] for name, _ in nics if name.endswith(".tx")), default=0.0)
     share = max((units[name] / capacity / iteration_s for name, capacity in nics), default=0.0)
-    # A full link is busy all the time, except for the rounding of its bytes.
-    return sent, min(1.0, share) if share <= 1.0 + ROUNDING else share
+    return sent, _at_most_full(share)
+
+
+def _at_most_full(share: float) -> float:
+    """The utilization of a link. A full one is busy all the time, except for the rounding of its bytes."""
+    return min(1.0, share) if share <= 1.0 + ROUNDING else share

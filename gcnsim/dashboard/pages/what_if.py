@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dash import dcc, html
 
-from gcnsim.core.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
@@ -20,7 +20,7 @@ from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, 
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.answer.rows import bandwidth_text, plain, varies
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
@@ -296,17 +296,17 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     bandwidth = question.bandwidth * 1e9 / 8
     best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, bandwidth)), key=_time)
     time = f"{format_seconds(best.iteration_s)}{range_text(best.iteration_s_low, best.iteration_s_high)} per iteration"
-    sentence = f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {time}"
+    per_epoch = varies(rows, "iterations_per_epoch")
+    fastest = "the fastest per epoch" if per_epoch else "the fastest"
+    sentence = f"{best.method} is {fastest} at {question.bandwidth:g} Gbps: {time}"
     if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
         sentence += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
     if question.beside is None or question.beside == question.bandwidth:
         return sentence + "."
     others = [row for row in rows if row.bandwidth_bytes_per_s != best.bandwidth_bytes_per_s]
     other = min(others, key=_time)
-    gain = best.iteration_s / other.iteration_s
-    return f"{sentence}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
-        f"{gain:.3g} times as fast." if gain >= 1 else f"{1 / gain:.3g} times as long."
-    )
+    took = format_seconds(other.iteration_s)
+    return f"{sentence}. At {question.beside:g} Gbps {other.method} takes {took}: {_gain(best, other)}."
 
 
 def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
@@ -316,19 +316,36 @@ def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
     return [*shown, parts.table(sorted(pinned, key=_time), "Rows of A")] if pinned else shown
 
 
-def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row]) -> list[Any]:
+def pinned_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
+    """The rows of the pinned question, A; empty without one. Raises GcnsimError that names A."""
+    first = question.pinned
+    if first is None:
+        return []
+    try:
+        return rows_of(first, answers, files, turn)
+    except GcnsimError as error:
+        raise ScenarioError(f"A: {error}") from error
+
+
+def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row], files: Files) -> list[Any]:
     """How the question's fastest row compares with that of the pinned one, A; empty without one."""
     first = question.pinned
     if first is None:
         return []
     now, then = min(rows, key=_time), min(pinned, key=_time)
-    gain = then.iteration_s / now.iteration_s
-    times = f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long"
-    machine = plain(f"{then.dataset}, {then.gpus} x {then.device} at {bandwidth_text(then)}")
+    graph = files.name(first.graph) or then.dataset
+    machine = plain(f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}")
     return [
         html.A("A", href=f"/{first.address()}"),
-        f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {times}.",
+        f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",
     ]
+
+
+def _gain(before: Row, after: Row) -> str:
+    """How much faster one row is than another, by the epoch; said where their epochs differ."""
+    gain = before.epoch_s / after.epoch_s
+    per = "" if before.iterations_per_epoch == after.iterations_per_epoch else " per epoch"
+    return (f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long") + per
 
 
 def machine(

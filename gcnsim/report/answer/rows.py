@@ -144,13 +144,16 @@ def target_title_of(answer: WhatIf) -> str:
 
 def target_of(answer: WhatIf) -> list[tuple[str, str]]:
     """Per row, its label, and iterations, time and cost, or why they are unknown."""
-    if answer.target is None:
+    target = answer.target
+    if target is None:
         return []
-    labels = labels_of(answer.results)
-    return [
-        (f"{method} ({setting})" if setting else method, plain(until_done(row)))
-        for (method, setting), row in zip(labels, answer.target.rows, strict=True)
-    ]
+    rows, done = list(answer.results), list(target.rows)
+    if target.recommended is not None:
+        rows, done = [*rows, answer.recommendation.row], [*done, target.recommended]
+    labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(rows)]
+    if target.recommended is not None:
+        labels[-1] += ", recommended"
+    return [(plain(label), plain(until_done(row))) for label, row in zip(labels, done, strict=True)]
 
 
 def until_done(row: TargetRow) -> str:
@@ -185,7 +188,7 @@ def _other_pricing(row: TargetRow) -> str:
     """What the training costs on demand in place of spot, or the reverse, and which is cheaper when."""
     other = row.other_pricing
     if other is None:
-        return ""
+        return "; on demand and spot have one price, so they are not compared" if row.one_price else ""
     at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
     even = other.break_even_per_hour
     when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"

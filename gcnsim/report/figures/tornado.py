@@ -44,6 +44,11 @@ class Swing(NamedTuple):
         """The difference between its two times in seconds."""
         return abs(self.high_s - self.low_s)
 
+    @property
+    def title(self) -> str:
+        """Its name, which says whether it is an assumption of rivals: it decides, but moves this time by nothing."""
+        return f"{self.name} (of rivals)" if self.decides and self.reach == 0.0 else self.name
+
 
 class Tornado(NamedTuple):
     """The assumptions that change the time, largest effect first, and the time itself (seconds)."""
@@ -86,7 +91,6 @@ def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
 
 def tornado_of_advice(advice: Advice) -> Tornado:
     """A recommendation's knobs over their requested values, and its assumptions, in seconds of the compared time."""
-    work = advice.choice.seconds / advice.choice.row.iteration_s
     swings = [
         Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
               knob.seconds_low, knob.seconds_high, None)
@@ -94,7 +98,7 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     ]  # fmt: skip
     swings += [
         Swing(plain(assumption.name), plain(assumption.value), range_of(assumption),
-              assumption.iteration_s_low * work, assumption.iteration_s_high * work, assumption.share)
+              *assumption.ends, assumption.share)
         for assumption in advice.assumptions
     ]  # fmt: skip
     return _sorted(advice.choice.seconds, swings)
@@ -119,14 +123,14 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
             offset=-0.02,
             marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
             customdata=[
-                f"{escaped(swing.name)} {escaped(swing.value)} ({escaped(swing.range)})"
+                f"{escaped(swing.title)} {escaped(swing.value)} ({escaped(swing.range)})"
                 f"<br>{format_seconds(swing.low_s)} to {format_seconds(swing.high_s)}"
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
-            text=f"{escaped(swing.name)} "
+            text=f"{escaped(swing.title)} "
                  f"<span style='color:{theme.muted};font-size:12px'>{escaped(_short(swing))}</span>",
             font={"size": 13},
         )  # fmt: skip
@@ -138,7 +142,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
 
 def _short(swing: Swing) -> str:
     """The range in words, shortened for a phone; the hover text has all of it."""
-    return cut(swing.range, max(NARROWEST, LETTERS - len(swing.name)))
+    return cut(swing.range, max(NARROWEST, LETTERS - len(swing.title)))
 
 
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:
@@ -151,7 +155,7 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     times = [time for swing in tornado.swings for time in (swing.low_s, swing.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
     swings, roomy = tornado.swings, width >= ROOMY
-    columns = {"assumption": [fold(swing.name, max(12, width // 4)) for swing in swings]}
+    columns = {"assumption": [fold(swing.title, max(12, width // 4)) for swing in swings]}
     if roomy:
         columns["value (range)"] = [fold(f"{swing.value} ({swing.range})", width // 3) for swing in swings]
     columns["at low .. high end"] = [
@@ -168,12 +172,19 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
 
 
 def _first(tornado: Tornado, width: int) -> list[str]:
-    """What to measure first to be sure of the recommendation; empty where no assumption decides."""
-    first = max(tornado.swings, key=lambda swing: swing.decides or 0.0)
-    if not first.decides:
+    """What to measure first to know the time, and to be sure of the recommendation; empty where nothing decides it."""
+    sure = max(tornado.swings, key=lambda swing: swing.decides or 0.0)
+    if not sure.decides:
         return []
-    share = _percent(first.decides)
-    text = f"to be sure of the recommended setting, measure {first.name} first: it decides in {share} of the draws"
+    most = max(tornado.swings, key=lambda swing: swing.share or 0.0)
+    decides = f"decides in {_percent(sure.decides)} of the draws"
+    text = f"to be sure of the choice, measure {sure.name}: it {decides}"
+    if most is sure:
+        text = (
+            f"to know the time and to be sure of the choice, measure {sure.name}: it moves the time most and {decides}"
+        )
+    elif most.share:
+        text = f"to know the time, measure {most.name}; {text}"
     return wrap(text, width - 2, break_on_hyphens=False)
 
 

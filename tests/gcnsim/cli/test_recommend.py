@@ -345,3 +345,9 @@ def test_from_python_and_into_a_file(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line(argv: tuple[str, ...], message: str, refused: Refused) -> None:
     assert message in refused("recommend", *argv)
+
+
+def test_a_training_of_a_thousand_times_its_work_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    failing = ("--mtbf", "20min", "--checkpoint", "30s", "--restart", "4h")
+    assert main(["recommend", *SMALL, "--iterations-needed", "9", *failing]) == 2
+    assert "--checkpoint: with these failures, a training practically never ends" in capsys.readouterr().err

@@ -186,13 +186,36 @@ def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) ->
     files, first = Files(tmp_path, tmp_path), PageQuestion(gpus=2)
     question = PageQuestion(gpus=4, pin=first.address())
     rows, pinned = (what_if.rows_of(each, answers, files) for each in (question, first))
-    shown = str(what_if.against(question, rows, pinned))
+    shown = str(what_if.against(question, rows, pinned, files))
     now, then = (min(row.iteration_s for row in each) for each in (rows, pinned))
     assert f"This is {then / now:.3g} times as fast." in shown or f"This is {now / then:.3g} times as long." in shown
     assert "reddit, 2 x t4 at 15Gbps" in shown
     assert f"href='/{first.address()}'" in shown
     assert len(what_if.tables(rows, pinned)) == 2
-    assert what_if.against(first, pinned, []) == []
+    assert what_if.against(first, pinned, [], files) == []
+
+
+def test_methods_of_other_epochs_are_compared_by_the_epoch(answers: Answers, tmp_path: Path) -> None:
+    files, first = Files(tmp_path, tmp_path), PageQuestion(methods=("full-graph",))
+    question = PageQuestion(methods=("graphsage",), pin=first.address())
+    (now,), (then,) = (what_if.rows_of(each, answers, files) for each in (question, first))
+    assert now.iteration_s < then.iteration_s
+    assert now.epoch_s > then.epoch_s
+    shown = str(what_if.against(question, [now], [then], files))
+    assert f"This is {now.epoch_s / then.epoch_s:.3g} times as long per epoch." in shown
+    assert what_if.headline(question, [now, then]).startswith("full-graph is the fastest per epoch at 15 Gbps: ")
+
+
+def test_a_pinned_upload_has_its_name_and_errors_of_a_name_it(answers: Answers, tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    first = PageQuestion(graph=files.take("my ring.txt", write_graph(tmp_path).read_bytes()), gpus=2)
+    question = PageQuestion(gpus=2, pin=first.address())
+    rows, pinned = what_if.rows_of(question, answers, files), what_if.pinned_rows(question, answers, files)
+    assert "my ring.txt, 2 x t4 at " in str(what_if.against(question, rows, pinned, files))
+    for gone, words in ((PageQuestion(device="rxt-4090"), "A: device: "), (PageQuestion(graph="no.txt"), "A: no.txt")):
+        with pytest.raises(ScenarioError, match=f"^{words}"):
+            what_if.pinned_rows(PageQuestion(gpus=2, pin=gone.address()), answers, files)
+    assert what_if.pinned_rows(first, answers, files) == []
 
 
 def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:

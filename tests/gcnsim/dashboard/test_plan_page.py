@@ -80,7 +80,11 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     page = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
     assert page["training"] == json_of(*form.command(values))["training"]
     assert page["training"]["currency"] == "EUR"
-    assert page["training"]["failures"]["cost"] < 200
+    failing = page["training"]["failures"]
+    assert failing["cost"] < 200
+    every = round(failing["checkpoint_every_s"] * 20000 / page["training"]["seconds"])
+    script = (job.folder / "train.sh").read_text(encoding="utf-8")
+    assert script.endswith(f" --out run --checkpoint-every {every}\n")
     assert "spot costs less below" in " ".join(str(found(job, "light")).split())
     opened = forms.layout(form, query, files)
     assert "open=True" in str(opened)

@@ -12,14 +12,17 @@ from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.capacity_choice import dominance, front
 from gcnsim.planning.capacity_goal import Work
 from gcnsim.planning.capacity_search import SURE, Option, Setting, dominated
+from gcnsim.planning.failures import Failures
 
 
-def option(times: list[float], rate: float) -> Option:
-    """An option with these times of an iteration in the draws, their median at the stated values."""
+def option(times: list[float], rate: float, failures: Failures | None = None, servers: int = 1) -> Option:
+    """An option with these times of an iteration in the draws, their median at the stated values; with failures, of a
+    training of one iteration."""
     result: Any = SimpleNamespace(metrics=SimpleNamespace(iteration_s=float(np.median(times))), per_epoch=1, fits=True)
     scenario: Any = SimpleNamespace()
     candidate = Candidate(scenario, result, np.array(times), None)
-    return Option(Setting(scenario, Work(per_hour=rate), 0.0, rate), candidate)
+    work = Work(1, None if failures is None else 1, rate, failures, servers)
+    return Option(Setting(scenario, work, 0.0, rate), candidate)
 
 
 def test_an_option_that_loses_in_every_draw_is_not_on_the_front() -> None:
@@ -62,3 +65,14 @@ def test_equals_do_not_beat_each_other() -> None:
 
 def test_slower_may_still_be_cheaper() -> None:
     assert list(dominated(np.array([0.5, 0.9, 1.0, 1.1]), 1.2)) == [True, False, False, False]
+
+
+def test_failures_that_prolong_long_draws_more_are_counted_in_each_draw() -> None:
+    """Four servers fail four times as often: they win where the training is short alone."""
+    times = np.linspace(500.0, 1500.0, 40)
+    failing = Failures(1.0, 0.0, 1e9, 0.0)
+    often, seldom = option(list(times), 1.0, failing, servers=4), option(list(1.48 * times), 1.0, failing)
+    assert dominance(often, seldom) == pytest.approx(0.5, abs=0.1)
+    assert dominance(often, seldom) + dominance(seldom, often) == 1.0
+    never = [option([1e9] * 5, 1.0, failing) for _ in range(2)]
+    assert dominance(*never) == 0.0

@@ -77,6 +77,8 @@ def test_one_price_for_both_is_not_compared() -> None:
     )
     (row,) = answer.payload["target"]["rows"]
     assert "other_pricing" not in row
+    assert row["one_price"] is True
+    assert "; on demand and spot have one price, so they are not compared" in " ".join(str(answer).split())
     assert "failures" not in row, "none was said to happen"
 
 
@@ -118,8 +120,8 @@ def test_a_training_without_a_checkpoint_says_so() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart"),
-        ({"checkpoint": "30s"}, "--checkpoint: failures need "),
+        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart, both"),
+        ({"checkpoint": "30s"}, "--checkpoint: failures need --checkpoint and --restart, both"),
         ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
         ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
     ],
@@ -135,7 +137,6 @@ def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None
         gpus=2,
         method="pipegcn",
         target_accuracy=0.9,
-        iterations_needed={"full-graph": 5},
         mtbf="1000h",
         checkpoint="30s",
         restart="1min",
@@ -148,3 +149,20 @@ def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None
 def test_failures_alone_are_refused() -> None:
     with pytest.raises(ScenarioError, match="--mtbf: is of a training; give --iterations-needed"):
         gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")
+
+
+@pytest.mark.parametrize(
+    ("work", "failures"),
+    [
+        (3.2e9, Failures(0.01, 0.0, 30.0, 300.0)),  # more than 100 years
+        (60.0, Failures(3.0, 0.0, 30.0, 12_000.0)),  # a restart takes ten times as long as until the next failure
+    ],
+)
+def test_a_training_of_centuries_or_of_a_thousand_times_its_work_practically_never_ends(
+    work: float, failures: Failures
+) -> None:
+    assert failures.seconds(work, 1) < math.inf
+    row = _with_failures(work, 2 * work, failures)
+    assert row.failures is not None
+    assert (row.failures.seconds, row.failures.failures, row.failures.cost) == (None, None, None)
+    assert with_failures(row) == "; with failures it practically never ends"

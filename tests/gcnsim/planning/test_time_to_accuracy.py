@@ -278,6 +278,7 @@ def test_a_recorded_run_goes_before_a_given_number() -> None:
     ("given", "words"),
     [
         ({"gcn": 5}, "method.name: unknown method 'gcn'"),
+        ({"graphsage": 100}, "--iterations-needed: graphsage is not compared; compared: full-graph, "),
         ({"pipegcn": 0}, "--iterations-needed: pipegcn=0 is not allowed"),
         ({"pipegcn": True}, "--iterations-needed: pipegcn=True is not allowed"),
     ],
@@ -296,3 +297,18 @@ def test_iterations_alone_are_a_training() -> None:
     assert "Time until done" in str(answer)
     own = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], iterations_needed={"pipegcn": 9}, processes=1)
     assert [row["iterations"] for row in own.payload["target"]["rows"]] == [None, 9]
+
+
+def test_the_recommended_setting_has_its_own_time_where_it_is_no_row() -> None:
+    answer = gcnsim.what_if(gpus=2, method=["full-graph", "psc-gcn"], iterations_needed=500, processes=1)
+    best, done = answer.payload["recommendation"], answer.payload["target"]["recommended"]
+    assert best["in_results"] is None
+    assert (done["method"], done["tau"], done["epsilon"]) == (best["method"], best["tau"], best["epsilon"])
+    assert done["seconds"] == pytest.approx(500 * best["iteration_s"])
+    assert done["seconds_low"] < done["seconds"] < done["seconds_high"]
+    assert done["cost"] is not None
+    text = str(answer)
+    assert f"psc-gcn (tau {best['tau']}, eps {best['epsilon']:g}), recommended  " in text
+    assert "psc-gcn (tau 2, eps 0.1)  " in text
+    one = gcnsim.what_if(gpus=2, method="full-graph", iterations_needed=500, processes=1)
+    assert "recommended" not in one.payload["target"]

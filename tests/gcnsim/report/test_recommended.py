@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import gcnsim
+from gcnsim.planning.capacity_goal import time_text
+from gcnsim.planning.failures import NEVER_S
 from gcnsim.report.answer.sentences import saved_range
+from gcnsim.report.figures.tornado import tornado_of_advice
 from gcnsim.results import SearchReport
 
 QUESTION: dict[str, Any] = {"gpus": [2], "device": ["t4"], "iterations": 4, "processes": 1}
@@ -79,3 +82,30 @@ def test_of_a_missed_budget_no_chance_and_no_knob_without_effect_is_named() -> N
     assert answer.payload["missed"]["changes"]
     assert not {"tau", "cache", "bandwidth"} & {change["knob"] for change in answer.payload["missed"]["changes"]}
     assert not any("chance" in line for line in str(answer).splitlines())
+
+
+def test_an_assumption_has_one_range_also_where_failures_prolong_long_trainings_more() -> None:
+    """Without checkpoints, the time grows faster than the work."""
+    failing: dict[str, Any] = {
+        "mtbf": "3h",
+        "checkpoint": "100h",
+        "restart": "1s",
+        "iterations_needed": {"full-graph": 4000},
+    }
+    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], **failing)
+    first = answer.payload["assumptions"][0]
+    text = " ".join(str(answer).split())
+    said = re.search(rf"{first['name']}: (\S+ \S+) to (\S+ \S+)\)", text)
+    assert said is not None
+    drawn = [match for match in map(ROW.match, str(answer).splitlines()) if match]
+    assert [match.groups()[1:3] for match in drawn if match[1] == first["name"]] == [said.groups()]
+    swing = next(one for one in tornado_of_advice(answer.told).swings if one.name == first["name"])
+    assert {time_text(end) for end in (swing.low_s, swing.high_s)} == set(said.groups())
+
+
+def test_an_end_that_is_practically_never_is_a_number() -> None:
+    failing: dict[str, Any] = {"mtbf": "3h", "checkpoint": "1000h", "restart": "1s"}
+    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], iterations_needed={"full-graph": 32000}, **failing)
+    choice = answer.payload["choice"]
+    assert choice["seconds"] < choice["seconds_high"] == NEVER_S
+    assert max(one["seconds_low"] for one in answer.payload["assumptions"]) <= NEVER_S

@@ -116,6 +116,10 @@ def test_one_field_more_is_an_option_a_line_of_help_and_a_value_of_the_scenario(
             ("--iterations-needed", "pipegcn=x"),
             r"--iterations-needed: 'pipegcn=x' is not \[METHOD=\]N, N a whole number",
         ),
+        (("--iterations-needed", "=5"), r"--iterations-needed: '=5' is not \[METHOD=\]N, N a whole number"),
+        (("--iterations-needed", "3,4"), r"--iterations-needed: a number for all methods is given twice \(3 and 4\)"),
+        (("--iterations-needed", "3", "--iterations-needed", "4"), "--iterations-needed: a number for all methods is "),
+        (("--iterations-needed", "pipegcn=3,pipegcn=3"), "--iterations-needed: pipegcn is given twice"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_the_option(arguments: tuple[str, ...], message: str) -> None:

@@ -32,6 +32,23 @@ def test_without_assumptions_there_are_no_lines(payload: dict[str, Any]) -> None
     assert tornado_lines(Tornado(1.0, (), ("x",)), 80) == ["no assumption changes the time by 0.1 % or more"]
 
 
+def test_the_time_and_the_choice_have_each_what_to_measure_first() -> None:
+    time = Swing("gpu", "1", "0.5 to 2", 0.9, 0.3, 0.8, 0.1)
+    own, rival = Swing("nic", "1", "0.5 to 2", 0.6, 0.4, 0.2, 0.4), Swing("host", "1", "0.5 to 2", 0.5, 0.5, 0.0, 0.4)
+
+    def text(*swings: Swing) -> str:
+        return " ".join(" ".join(tornado_lines(Tornado(0.5, swings, ()), 100)).split())
+
+    assert "to know the time, measure gpu; to be sure of the choice, measure nic: it decides in 40% of" in text(
+        time, own
+    )
+    assert "host (of rivals) 1" in text(time, rival)
+    assert "to be sure of the choice, measure host: it decides in 40% of the draws" in text(time, rival)
+    both = "to know the time and to be sure of the choice, measure gpu: it moves the time most and decides in 10% of"
+    assert both in text(time)
+    assert "(of rivals)" not in text(time, own)
+
+
 def test_the_figure_has_a_bar_for_each_swing() -> None:
     swings = (Swing("gpu", "1", "0.5 to 2", 0.9, 0.3, 0.8), Swing("knob tau", "1", "0 to 2", 0.4, 0.6, None))
     figure = tornado_figure(Tornado(0.5, swings, ())).to_dict()
