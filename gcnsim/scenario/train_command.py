@@ -92,7 +92,7 @@ def train_script(
         return None
     lines = ["#!/bin/sh", "# Trains this setting for real. Before it runs:"]
     if scenario.workload.dataset in datasets():
-        lines += ["# - GCNSIM_DATA is the folder of the data sets."]
+        lines += ["# - GCNSIM_DATA is the folder of the datasets."]
     else:
         lines += [f"# - Replace {GRAPH} by the path of the graph file."]
     if iterations is None:
