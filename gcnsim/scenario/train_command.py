@@ -98,7 +98,7 @@ def train_script(
     if iterations is None:
         lines += [f"# - Replace the {USUAL_ITERATIONS} of --iterations by how many the training needs."]
     if checkpoint_every is not None:
-        lines += [f"# After a failure, replace --out {OUT} by --resume {OUT}: it goes on from the last checkpoint."]
+        lines += [f"# After a failure, replace --out {OUT} by --resume {OUT}: it resumes from the last checkpoint."]
     if scenario.cluster.servers > 1:
         lines += [
             "# Run it on each server, in the same network and with the same files at the same paths:",
