@@ -299,7 +299,8 @@ def test_iterations_alone_are_a_training() -> None:
     assert [row["iterations"] for row in own.payload["target"]["rows"]] == [None, 9]
 
 
-def test_the_recommended_setting_has_its_own_time_where_it_is_no_row() -> None:
+def test_the_recommended_setting_has_its_own_time_where_it_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     answer = gcnsim.what_if(gpus=2, method=["full-graph", "psc-gcn"], iterations_needed=500, processes=1)
     best, done = answer.payload["recommendation"], answer.payload["target"]["recommended"]
     assert best["in_results"] is None
