@@ -22,8 +22,8 @@ from gcnsim.cost.layers import LayerCost, twice_mapped
 from gcnsim.workload import LayerShape
 
 LAYER_CALLS = 7
-"""Framework calls of a layer: dropout, concatenation, sum, division by the degree, product, norm, activation. The same
-number backward.
+"""Framework calls of a layer, and as many backward. In published code: dropout, concatenation, sum, division by the
+degree, product, norm, activation; `runtime.train` needs as many without a norm.
 """
 
 LOSS_CALLS = 20
