@@ -40,13 +40,13 @@ from gcnsim.cost import (
     columns_seconds,
     elementwise_seconds,
     gradient_bytes,
+    issued,
     layer_cost,
     loss_seconds,
     row_bytes,
     step_seconds,
 )
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
-from gcnsim.methods.families.issued import issued
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule, allreduce, ring_broadcast, ring_reduce_among
 from gcnsim.timeline import Direction, OpKind
@@ -91,13 +91,13 @@ class _BlockWriter:
             seconds = loss_seconds(
                 facts.device_of(rank), int(self.grid.rows[self._block(rank)]), facts.shapes[-1].d_out
             )
-            builder.compute(OpKind.LOSS, rank, issued(facts, OpKind.LOSS, seconds))
+            builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, facts.call_s))
         reduced: list[int] = []
         for layer in reversed(range(len(facts.shapes))):
             reduced = self._backward(layer)
         steps = []
         for rank in self.workers:
-            seconds = issued(facts, OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes))
+            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), facts.call_s)
             steps.append(builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]))
         return builder.close(steps, periodic=True)
 
@@ -242,5 +242,5 @@ class _BlockWriter:
         *,
         after: list[Dependency] | None = None,
     ) -> int:
-        seconds = issued(self.facts, kind, seconds)
+        seconds = issued(kind, seconds, self.facts.call_s)
         return self.builder.compute(kind, rank, seconds, after=after or [], layer=layer, direction=direction)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.core.ids import Bytes, Layer, Rank
-from gcnsim.cost import layer_cost, loss_seconds, row_bytes, spmm_seconds, step_seconds
+from gcnsim.cost import issued, layer_cost, loss_seconds, row_bytes, spmm_seconds, step_seconds
 from gcnsim.cost.device import INDEX, VALUE
-from gcnsim.methods.families.issued import issued
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule
 from gcnsim.timeline import Direction, OpKind
@@ -52,7 +51,7 @@ class SwapWriter:
             gone: list[Dependency] = []
             for rank in self.workers:
                 self._bring(rank, self._own(rank, shape.d_in), [], layer, FORWARD)
-                seconds = issued(facts, OpKind.UPDATE, self.costs[rank][layer].update)
+                seconds = issued(OpKind.UPDATE, self.costs[rank][layer].update, facts.call_s)
                 self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=FORWARD)
                 gone.append(self._put(rank, self._own(rank, shape.d_out), layer, FORWARD))
             if shape.gathers:
@@ -62,13 +61,13 @@ class SwapWriter:
         made: list[Dependency] = []
         for rank in self.workers:
             seconds = loss_seconds(facts.device_of(rank), int(self.inner[rank]), facts.shapes[-1].d_out)
-            self.builder.compute(OpKind.LOSS, rank, issued(facts, OpKind.LOSS, seconds))
+            self.builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, facts.call_s))
             made.append(self._put(rank, self._own(rank, facts.shapes[-1].d_out), len(facts.shapes) - 1, BACKWARD))
         for layer in reversed(range(len(facts.shapes))):
             made = self._backward(layer, made)
         steps = []
         for rank in self.workers:
-            seconds = issued(facts, OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes))
+            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), facts.call_s)
             steps.append(self.builder.compute(OpKind.STEP, rank, seconds))
         return self.builder.close(steps)
 
@@ -84,7 +83,7 @@ class SwapWriter:
             else:
                 self._bring(rank, self._own(rank, shape.d_out), [], layer, BACKWARD)
             self._bring(rank, self._own(rank, shape.d_in), [], layer, BACKWARD)
-            seconds = issued(self.facts, OpKind.UPDATE, self.costs[rank][layer].update_backward)
+            seconds = issued(OpKind.UPDATE, self.costs[rank][layer].update_backward, self.facts.call_s)
             self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=BACKWARD)
             if layer:
                 gone.append(self._put(rank, self._own(rank, shape.d_in), layer, BACKWARD))
@@ -98,7 +97,7 @@ class SwapWriter:
         self._bring_piece(rank, width, ready, layer, direction)
         every = inner + float(self.rows[rank].sum())
         seconds = spmm_seconds(self.facts.device_of(rank), float(self.entries[rank]), inner, width, every)
-        seconds = issued(self.facts, OpKind.AGGREGATE, seconds)
+        seconds = issued(OpKind.AGGREGATE, seconds, self.facts.call_s)
         self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
 
     def _own(self, rank: Rank, width: int) -> Bytes:

@@ -7,7 +7,7 @@ from math import exp, log
 import pytest
 
 from gcnsim.core.yaml_files import read_yaml
-from gcnsim.graph.partition_facts import FIGURES, FILE, partition_scatter, partition_spread
+from gcnsim.graph.partition_facts import FIGURES, FILE, partition_scatter
 
 
 def test_of_each_figure_the_largest_measure_is_taken() -> None:
@@ -38,7 +38,7 @@ def test_a_dataset_that_was_not_measured_has_the_widest() -> None:
 @pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
 def test_the_interval_of_the_largest_boundary_holds_one_and_is_no_wider_than_a_half(dataset: str) -> None:
     for parts in (2, 4, 6, 8, 16, 32):
-        low, high = partition_spread(dataset, parts)
+        low, high = partition_scatter(dataset, parts).factors("boundary_largest")
         assert 0.5 < low < 1.0 < high < 2.0
         assert log(low) == pytest.approx(-log(high))
         wide = 1.645 * 2**0.5 * partition_scatter(dataset, parts).boundary_largest

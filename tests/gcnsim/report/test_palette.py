@@ -10,7 +10,6 @@ from gcnsim.report.palette import (
     LIGHT,
     SETTINGS,
     Theme,
-    replacements,
     variable,
     variables,
 )
@@ -55,13 +54,6 @@ def test_text_and_marks_stand_out_from_either_background() -> None:
         assert _contrast(theme.muted, theme.paper) >= 4.5
         assert _contrast(theme.recommended, theme.paper) >= 4.5
         assert all(_contrast(color, theme.paper) >= 3.0 for color in (theme.compute, theme.exposed, theme.busy))
-
-
-def test_every_colour_of_a_figure_has_one_in_the_dark() -> None:
-    found = replacements()
-    assert found[LIGHT.ink] == DARK.ink
-    assert found["rgba(0, 114, 178,"] == "rgba(59, 155, 220,"
-    assert set(re.findall("#[0-9A-Fa-f]{6}", variables(LIGHT))) <= set(found)
 
 
 def test_style_sheets_have_the_colours_as_variables() -> None:
