@@ -6,8 +6,12 @@
 'pipegcn'
 """
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+from gcnsim.core.errors import GcnsimError
 
 if TYPE_CHECKING:
     from gcnsim.api.answer import Answer as Answer
@@ -48,6 +52,9 @@ if TYPE_CHECKING:
     from gcnsim.hardware import PriceBook as PriceBook
     from gcnsim.records.calibration import write_calibration as write_calibration
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _NAMES: Final = {
     "gcnsim.api.answer": ("Answer", "bandwidth_curve"),
     "gcnsim.api.evidence": (
@@ -84,13 +91,24 @@ _HOMES: Final = {name: module for module, names in _NAMES.items() for name in na
 __all__ = sorted(_HOMES)
 
 
+def brief(function: Callable[P, T]) -> Callable[P, T]:
+    """`function`, whose GcnsimError carries no frames of this package but one."""
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except GcnsimError as error:
+            raise error.with_traceback(None) from None
+
+    return wrapper
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
     if name in _BRIEF:
-        from gcnsim.api.brief import brief
-
         value = brief(value)
     # Stored once it is brief: all threads get the same object.
     return globals().setdefault(name, value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.core.streams import stream
-from gcnsim.records.compute_words import replayed
+from gcnsim.records.compute_facts import replayed
 
 
 @pytest.mark.parametrize(
