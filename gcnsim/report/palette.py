@@ -1,7 +1,7 @@
 """The colours of pages and figures, each with one meaning; Okabe and Ito's where they must be distinguished.
 
 Hatching, dashes, marker shapes and words repeat the meaning for print without colour. A theme assigns the same meanings
-on another background.
+on another background: a figure drawn in the light theme becomes a dark one by replacing each colour (`replacements`).
 """
 
 from __future__ import annotations
@@ -127,6 +127,21 @@ def faded(color: str, share: float = 0.16) -> str:
     """
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {share:g})"
+
+
+def replacements() -> dict[str, str]:
+    """For each colour of the light theme in a figure's JSON, the colour of the dark one.
+
+    Faded colours by their prefix.
+    """
+    pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
+    pairs += [(getattr(LIGHT, field.name), getattr(DARK, field.name)) for field in fields(Theme) if field.type == "str"]
+    solid = {light: dark for light, dark in pairs if light.startswith("#")}
+    return solid | {_start(light): _start(dark) for light, dark in solid.items()}
+
+
+def _start(color: str) -> str:
+    return faded(color).rpartition(" ")[0]
 
 
 def variables(theme: Theme) -> str:

@@ -16,6 +16,7 @@ from gcnsim.report.figures.timeline import (
     timeline_figure,
     timeline_of_result,
 )
+from gcnsim.report.palette import DARK, replacements
 from gcnsim.timeline import Phase, Timeline
 from tests.gcnsim.report.figures.spans import MS, small_run
 
@@ -95,6 +96,18 @@ def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
     sent = pairs_of_result(result).nbytes
     assert sent[0, 1] > 0
     assert sent[0, 0] == 0
+
+
+def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
+    timeline, ends = small_run()
+    data = timeline_data(timeline, ends, 1)
+    colors = replacements()
+    content = re.sub(
+        r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,",
+        lambda found: colors.get(found[0], found[0]),
+        timeline_figure(data).to_json(),
+    )
+    assert content == timeline_figure(data, DARK).to_json()
 
 
 def test_a_figure_has_a_row_per_track_and_time_in_its_unit(tmp_path: Path) -> None:
