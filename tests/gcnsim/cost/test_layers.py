@@ -1,4 +1,4 @@
-"""The kernels of a layer, each found again in the laws of the device."""
+"""Layers' kernels by hand, with and without attention."""
 
 from __future__ import annotations
 
@@ -7,9 +7,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.cost import gemm_seconds, gradient_bytes, layer_cost, loss_seconds, spmm_seconds, step_seconds
+from gcnsim.core.errors import ScenarioError
+from gcnsim.cost import (
+    attention_cost,
+    gemm_seconds,
+    gradient_bytes,
+    layer_cost,
+    loss_seconds,
+    spmm_seconds,
+    step_seconds,
+)
+from gcnsim.cost.attention import (
+    REDUCTIONS,
+    SOFTMAX_OPERANDS,
+    dots_seconds,
+    entries_seconds,
+    longest_row,
+    reduction_seconds,
+)
 from gcnsim.cost.layers import parameters
-from gcnsim.hardware import Curve, DeviceProfile
+from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.workload import LayerShape, layer_shapes
 
 ENTRIES, BOUNDARY = np.array([5000, 8000]), np.array([300, 400])
@@ -111,3 +128,125 @@ def test_parameters_and_gradient_bytes() -> None:
 def test_loss_and_step_are_elementwise(gpu: DeviceProfile) -> None:
     assert loss_seconds(gpu, 1000, 16) == pytest.approx(1e-5 + 16_000 * 20 / 100e9)
     assert step_seconds(gpu, (HIDDEN,)) == pytest.approx(1e-5 + 2080 * 28 / 100e9)
+
+
+def cost(
+    gpu: DeviceProfile, shape: LayerShape, *, entries: int = 1_000_000, boundary: int = 5000, first: bool = False
+) -> float:
+    found = attention_cost(
+        gpu, shape, first=first, inner=20_000, entries=np.array([entries]), boundary_rows=np.array([boundary])
+    )
+    return float(found.seconds[0])
+
+
+def test_heads_stand_side_by_side_and_are_averaged_in_the_last_layer() -> None:
+    """Parameters as the training runtime has them: a map and two vectors a head, and a bias."""
+    hidden, last = layer_shapes("gat", 100, 64, 2, 10, heads=4)
+    assert (hidden.projected, last.projected) == (64, 40)
+    assert (hidden.weights, last.weights) == (100 * 64 + 2 * 64 + 64, 64 * 40 + 2 * 40 + 10)
+    assert (hidden.heads, last.heads) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"heads": 3}, "workload.heads: 3 does not divide the hidden width 64"),
+        ({"preaggregate": True}, "not allowed with gat"),
+    ],
+)
+def test_what_attention_cannot_be(given: dict[str, int], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        layer_shapes("gat", 100, 64, 2, 10, **given)  # type: ignore[arg-type]
+
+
+def test_more_of_anything_costs_more(gpu: DeviceProfile) -> None:
+    (shape, _), (wider, _), (more, _) = (
+        layer_shapes("gat", 100, width, 2, 10, heads=heads) for width, heads in ((64, 1), (128, 1), (64, 8))
+    )
+    base = cost(gpu, shape)
+    assert base < cost(gpu, more) < 10 * base
+    assert base < cost(gpu, wider)
+    assert base < cost(gpu, shape, entries=2_000_000)
+    assert base < cost(gpu, shape, boundary=10_000), "rows of the boundary meet the weights here"
+    assert cost(gpu, shape, first=True) < base
+
+
+def test_attention_costs_more_than_a_plain_sum(gpu: DeviceProfile) -> None:
+    plain, attending = (layer_shapes(model, 64, 64, 2, 10)[0] for model in ("gcn", "gat"))
+    same = {"first": False, "inner": 20_000, "entries": np.array([1_000_000]), "boundary_rows": np.array([5000])}
+    found = [law(gpu, shape, **same).seconds[0] for law, shape in ((layer_cost, plain), (attention_cost, attending))]  # type: ignore[arg-type]
+    assert 1.5 * found[0] < found[1] < 6 * found[0]
+
+
+REDDIT = (114.6e6, 21_657)
+"""Stored entries of Reddit, and of its longest row."""
+
+
+@pytest.mark.parametrize(("heads", "measured_s"), [(1, 0.0586), (4, 0.0582), (8, 0.0922)])
+def test_the_edge_softmax_of_reddit_is_as_measured(heads: int, measured_s: float) -> None:
+    """DGL, pull request 3826, V100, the kernels before those it adds; within 20 % at each number of heads."""
+    entries, longest = REDDIT
+    gpu = device("v100-16")
+    reductions = REDUCTIONS * reduction_seconds(gpu, entries, heads, longest)
+    softmax = entries_seconds(gpu, entries, heads, SOFTMAX_OPERANDS) + reductions
+    assert float(softmax) == pytest.approx(measured_s, rel=0.2)
+
+
+@pytest.mark.parametrize(("heads", "bytes_of_entry"), [(1, 64), (8, 64), (16, 96)])
+def test_a_reduction_reads_a_sector_for_the_place_and_as_many_as_the_values_fill(
+    gpu: DeviceProfile, heads: int, bytes_of_entry: int
+) -> None:
+    found = float(reduction_seconds(gpu, 1e6, heads))
+    assert found == pytest.approx(1e-5 + 1e6 * bytes_of_entry / 46e9, rel=1e-12)
+    assert reduction_seconds(gpu, 0.0, heads) == 0.0
+
+
+def test_a_reduction_is_no_shorter_than_its_longest_row(gpu: DeviceProfile) -> None:
+    """0.4 us a step: 10,000 entries in a row take 4 ms, 1,000 less than the bytes of a million."""
+    assert float(reduction_seconds(gpu, 1e6, 1, 10_000)) == pytest.approx(1e-5 + 4e-3, rel=1e-12)
+    assert float(reduction_seconds(gpu, 1e6, 1, 1_000)) == pytest.approx(1e-5 + 64e6 / 46e9, rel=1e-12)
+
+
+def test_kernels_by_entry_read_both_ends_and_their_operands(gpu: DeviceProfile) -> None:
+    found = float(entries_seconds(gpu, 1e6, 4, (2, 3)))
+    assert found == pytest.approx(2e-5 + 1e6 * (8 + 4 * 4 * 2 + 8 + 4 * 4 * 3) / 46e9, rel=1e-12)
+    assert entries_seconds(gpu, 0.0, 4, (2, 3)) == 0.0
+
+
+def test_single_threads_read_both_rows_of_a_dot_product(gpu: DeviceProfile) -> None:
+    """8 bytes of an entry, two rows of 32 values and 2 results, at 0.4 of 100 GB/s; 10 us a launch."""
+    assert float(dots_seconds(gpu, 1e6, 32, 2)) == pytest.approx(1e-5 + 1e6 * (8 + 2 * 128 + 8) / 40e9, rel=1e-12)
+
+
+def test_a_warp_gathers_the_far_row_alone(gpu: DeviceProfile) -> None:
+    """One row of 64 values, as quickly as a sparse sum gathers it."""
+    rate = 100e9 * gpu.spmm_efficiency.value
+    assert float(dots_seconds(gpu, 1e6, 64, 2)) == pytest.approx(1e-5 + 1e6 * (8 + 256 + 8) / rate, rel=1e-12)
+
+
+def test_the_longest_row_of_lognormal_ones() -> None:
+    """1,000 rows of mean 10 and spread 1: z = 3.0902, 10 exp(3.0902 - 0.5); equal rows are all the mean."""
+    assert float(longest_row(10_000, 1000, 1.0, 1e9)) == pytest.approx(10 * np.exp(3.090232 - 0.5), rel=1e-6)
+    assert float(longest_row(10_000, 1000, 0.0, 1e9)) == pytest.approx(10.0)
+    assert float(longest_row(10_000, 1000, 1.0, 50)) == 50.0
+
+
+def test_weights_that_are_dropped_are_three_operands_each_way(gpu: DeviceProfile) -> None:
+    (shape, _) = layer_shapes("gat", 64, 64, 2, 10, heads=2)
+    same = {"first": False, "inner": 20_000, "entries": np.array([1_000_000]), "boundary_rows": np.array([5000])}
+    kept, dropped = (attention_cost(gpu, shape, weight_dropout=drops, **same) for drops in (False, True))  # type: ignore[arg-type]
+    more = 1e-5 + 1e6 * (8 + 4 * 2 * 3) / 46e9
+    assert dropped.aggregate - kept.aggregate == pytest.approx(more)
+    assert dropped.aggregate_backward - kept.aggregate_backward == pytest.approx(more)
+    assert dropped.update == pytest.approx(kept.update)
+
+
+def test_heads_that_are_averaged_have_the_whole_width_each() -> None:
+    hidden, last = layer_shapes("gat", 100, 64, 2, 10, heads=3, heads_joined="averaged")
+    assert (hidden.projected, last.projected) == (3 * 64, 3 * 10), "and need not divide the width"
+    assert (hidden.d_out, last.d_in) == (64, 64), "rows that travel are as wide as before"
+
+
+def test_inputs_that_stay_are_summed_but_not_exchanged() -> None:
+    first, second = layer_shapes("gat", 100, 64, 2, 10, keep_inputs=True)
+    assert (first.gathers, first.exchanges, second.exchanges) == (True, False, True)

@@ -1,3 +1,5 @@
+"""Counts of samples, with their sizes alone."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,11 +10,15 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.streams import stream
+from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace
 from gcnsim.trace.access import counts
 from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion, expected_rows, profile_of
-from gcnsim.trace.sample_counts import cached_nodes, draw_counts
-from gcnsim.trace.sizes_only import published_profile
+from gcnsim.trace.packaged_profiles import outline_named, profile_at, profile_end, profiled_parts
+from gcnsim.trace.rescale import with_cross_edges
+from gcnsim.trace.sample_counts import cached_nodes, draw_access, draw_counts, expected_access
+from gcnsim.trace.sizes_only import mean_ratio, published_profile, size_only_profile
+from gcnsim.workload import FAR, crossing_fraction, growth_between, open_growth
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import inclusion
 from gcnsim.workload.samplers import VarianceReduction
@@ -137,3 +143,152 @@ def test_the_first_order_rule_for_vr_is_as_far_off_as_it_says(real: Callable[[st
         exact = sum(inclusion(part, VarianceReduction(part).probabilities(epsilon).p).sum() for part in case.parts)
         ratio = expected_rows(profile_of(case.parts), epsilon).sum() / exact
         assert 0.77 < ratio < 1.06
+
+
+PAPERS = "ogbn-papers100M"
+
+
+@pytest.mark.parametrize("parts", [32, 50, 192])
+def test_sizes_are_published_and_the_mean_ratio_is_that_of_the_outline(parts: int) -> None:
+    facts, (found, note) = outline(PAPERS), profile_at(PAPERS, parts)
+    assert note == "by assumption"
+    assert (found.parts, found.origin.source) == (parts, "outline")
+    assert found.inner_nodes.sum() == facts.nodes
+    assert found.entries.sum() == facts.entries
+    ratios = found.boundary_nodes / found.inner_nodes
+    assert ratios.mean() == pytest.approx(mean_ratio(facts, parts), rel=1e-5)
+    assert ratios / ratios.mean() == pytest.approx(np.array(facts.boundary.uneven(parts)), rel=1e-5)
+    assert mean_ratio(facts, parts) == pytest.approx(0.4 * (parts / 32) ** 0.94)
+
+
+def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
+    ends = [profile_end(PAPERS, 32, end, 1) for end in range(3)]
+    ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
+    assert ratios == pytest.approx([0.25, 0.4, 0.47], rel=1e-5)
+    assert ends[1].boundary_nodes.tolist() == profile_at(PAPERS, 32)[0].boundary_nodes.tolist()
+
+
+@pytest.mark.parametrize("name", [PAPERS, "orkut", "igb-medium"])
+def test_entries_cross_by_the_law_and_the_ends_are_its_range(name: str) -> None:
+    facts, profile = outline_named(name), profile_at(name, 32)[0]
+    assert facts is not None
+    share = crossing_fraction(mean_ratio(facts, 32))
+    assert profile.boundary_entries.sum() / profile.entries.sum() == pytest.approx(share.likely, rel=0.05)
+    low, high = profile.origin.cross_range
+    assert low * share.likely == pytest.approx(share.low)
+    assert high * share.likely == pytest.approx(share.high, rel=0.05)
+    ends = [with_cross_edges(profile, factor).cross_edges_mean for factor in (low, 1.0, high)]
+    assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("name", ["orkut", "igb-tiny"])
+def test_by_sizes_the_boundary_grows_as_that_of_other_graphs(name: str) -> None:
+    facts = outline_named(name)
+    assert facts is not None
+    degree = facts.entries / facts.nodes
+    low, likely, high = (mean_ratio(facts, 16, end) for end in range(3))
+    assert likely == pytest.approx(facts.boundary.likely * growth_between(4, 16, degree))
+    assert low == pytest.approx(facts.boundary.low * growth_between(4, 16, degree) * open_growth(4, 16).low)
+    assert high == pytest.approx(facts.boundary.high * growth_between(4, 16, degree) * open_growth(4, 16).high)
+
+
+def test_a_boundary_node_has_a_cross_edge_however_sparse_the_graph_is() -> None:
+    profile = profile_at("pubmed", 32)[0]
+    assert (profile.boundary_nodes <= profile.boundary_entries).all()
+    assert profile.cross_edges_mean < 1.5
+
+
+def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
+    pairs = profile_at(PAPERS, 32)[0].pairs
+    assert not pairs.diagonal().any()
+    others = pairs[~np.eye(32, dtype=np.bool_)].reshape(32, 31)
+    assert (np.ptp(others, axis=1) <= 1).all()
+
+
+def test_rows_are_those_of_the_uniform_rule() -> None:
+    profile = profile_at(PAPERS, 32)[0]
+    cells = profile.cells["uniform"]
+    requested = expected_access(
+        profile, sampler="uniform", epsilon=0.25, cache=CacheSize(), policy="inclusion", feature_width=128
+    )
+    chance = 1.0 - 0.75**cells.cross_edges
+    assert requested.rows == pytest.approx((cells.nodes * chance[:, None, :]).sum(axis=2), rel=1e-9)
+    assert requested.inner_edges == pytest.approx(0.25 * profile.inner_entries)
+
+
+def test_counts_are_drawn_even_of_192_parts() -> None:
+    profile = profile_at(PAPERS, 192)[0]
+    counts = draw_access(
+        profile,
+        sampler="vr",
+        epsilon=0.1,
+        iterations=2,
+        seed=0,
+        cache=CacheSize(fraction=0.1),
+        policy="inclusion",
+        feature_width=128,
+    )
+    assert counts.rows.shape == (2, 192, 192)
+    assert 0.1 < counts.hit_rate < 1.0
+
+
+@pytest.mark.parametrize("end", range(3))
+@pytest.mark.parametrize("name", [PAPERS, "ogbn-proteins", "pubmed", "wiki-talk", "uk-2006"])
+def test_a_boundary_is_no_more_than_all_other_nodes(name: str, end: int) -> None:
+    facts = outline_named(name)
+    assert facts is not None
+    profile = size_only_profile(facts, 2, end)
+    assert (profile.boundary_nodes <= profile.inner_nodes[::-1]).all()
+    assert (profile.inner_entries > 0).all()
+
+
+def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
+    facts = outline(PAPERS)
+    assert [mean_ratio(facts, 32, end) for end in range(3)] == [0.25, 0.4, 0.47]
+    assert mean_ratio(facts, FAR, 2) / mean_ratio(facts, FAR) == pytest.approx(0.47 / 0.4)
+    low, likely, high = (mean_ratio(facts, 1024, end) for end in range(3))
+    assert low / likely == pytest.approx(0.25 / 0.4 * open_growth(FAR, 1024).low)
+    assert high / likely == pytest.approx(0.47 / 0.4 * open_growth(FAR, 1024).high)
+    ends = [profile_end(PAPERS, 400, end, 1) for end in range(3)]
+    ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
+    assert ratios == pytest.approx([mean_ratio(facts, 400, end) for end in range(3)], rel=1e-4)
+
+
+@pytest.mark.parametrize(("parts", "end"), [(400, 1), (1024, 1), (1024, 2)])
+def test_many_parts_ask_for_no_more_edges_than_there_are(parts: int, end: int) -> None:
+    facts = outline(PAPERS)
+    profile = size_only_profile(facts, parts, end)
+    cells = profile.cells["vr"]
+    assert cells.nodes.nbytes <= 4 * 16 * parts**2
+    assert profile.inner_nodes.sum() == facts.nodes
+    assert profile.entries.sum() == facts.entries
+    edges = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
+    assert (edges <= 0.96 * profile.entries).all()
+    assert edges == pytest.approx(profile.boundary_entries, rel=0.01)
+    low, high = profile.origin.cross_range
+    assert low < 1.0 <= high
+    assert high * profile.boundary_entries.sum() <= max(1.0, 0.951 / 0.95) * 0.951 * profile.entries.sum()
+
+
+def test_fewer_classes_of_cross_edges_ask_for_as_many_rows() -> None:
+    facts = outline(PAPERS)
+    question: dict[str, Any] = {
+        "sampler": "vr",
+        "cache": CacheSize(fraction=0.2),
+        "policy": "inclusion",
+        "feature_width": 128,
+    }
+    coarse, fine = (size_only_profile(facts, parts) for parts in (FAR + 1, FAR))
+    assert coarse.cells["vr"].nodes.shape[2] < 20 < fine.cells["vr"].nodes.shape[2]
+    for epsilon in (0.01, 0.1, 0.3):
+        found, wanted = (expected_access(item, epsilon=epsilon, **question) for item in (coarse, fine))
+        # A part more has a little more boundary in all.
+        more = coarse.boundary_nodes.sum() / fine.boundary_nodes.sum()
+        assert found.rows.sum() / wanted.rows.sum() == pytest.approx(more, rel=0.006)
+        assert found.hits.sum() / wanted.hits.sum() == pytest.approx(more, rel=0.01)
+
+
+def test_an_outline_speaks_of_its_numbers_of_parts_only() -> None:
+    assert profiled_parts(PAPERS) == range(32, 1025)
+    with pytest.raises(ScenarioError, match="ogbn-papers100M has no profile at 8 parts; there are 32 to 1024"):
+        profile_at(PAPERS, 8)

@@ -1,3 +1,5 @@
+"""Edge lists and their columns."""
+
 from __future__ import annotations
 
 import gzip
@@ -6,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.core.errors import FileError, GcnsimError, GraphError
-from gcnsim.graph import graph_warnings, induced, load_graph
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
+from gcnsim.graph import Graph, graph_notes, graph_warnings, induced, load_graph, two_columns
 from gcnsim.graph.csr import Cleaning
 
 
@@ -163,3 +165,209 @@ def test_ids_of_other_formats_and_other_words_are_refused(tmp_path: Path) -> Non
         load_graph(matrix, ids="names")
     with pytest.raises(GraphError, match="ids: 'name' is not allowed; did you mean 'names'"):
         load_graph(matrix, ids="name")
+
+
+EDGES = ((5, 7), (7, 2), (2, 5), (9, 1), (1, 0), (0, 3), (3, 4), (4, 6), (6, 8), (8, 9))
+
+
+def _lines(header: str, line: str) -> str:
+    return header + "".join(line.format(k=k, a=a, b=b) + "\n" for k, (a, b) in enumerate(EDGES))
+
+
+def _read(path: Path, content: str | bytes, ids: str = "numbers", ends: tuple[str, str] | None = None) -> Graph:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return load_graph(path, ids, ends)
+
+
+def _is_the_graph(found: Graph) -> bool:
+    """Whether it is that of `EDGES`, whatever its nodes are called."""
+    names = range(10) if found.original_ids is None else [int(float(item)) for item in found.original_ids]
+    rows = np.repeat(np.arange(found.nodes), found.degrees)
+    pairs = {(names[row], names[col]) for row, col in zip(rows, found.indices, strict=True)}
+    return pairs == {pair for edge in EDGES for pair in (edge, edge[::-1])}
+
+
+@pytest.mark.parametrize("ids", ["numbers", "compact", "names"])
+@pytest.mark.parametrize(
+    ("name", "header", "line", "ignored"),
+    [
+        ("g.csv", ",source,target\n", "{k},{a},{b}", ("column 1",)),
+        ("g.csv", "edge_id,src,dst\n", "1{k},{a},{b}", ("edge_id",)),
+        ("g.tsv", "head\trelation\ttail\n", "{a}\t0\t{b}", ("relation",)),
+        ("g.csv", "source,weight,target\n", "{a},0.5,{b}", ("weight",)),
+        ("g.tsv", "\tfrom\tto\n", "{k}\t{a}\t{b}", ("column 1",)),
+        ("g.csv", "Source,Target,Type,Id,Label\n", "{a},{b},Undirected,{k},", ("Type", "Id", "Label")),
+        ("g.txt", "val i j\n", "0.1 {a} {b}", ("val",)),
+        ("g.csv", "Id;Source;Target;Weight\n", "{k};{a};{b};0,5", ("Id", "Weight")),
+        ("g.csv", "Source;Target;Weight\n", "{a};{b};0,5", ("Weight",)),
+        ("g.txt", "id|src|dst\n", "{k}|{a}|{b}", ("id",)),
+        ("g.txt", "# Directed\n# FromNodeId\tToNodeId\n", "{a}\t{b}", ()),
+        ("g.txt", "# weight source target\n", "0.5 {a} {b}", ("weight",)),
+        ("g.txt", "% sym posweighted\n% 10 10 10\n", "{a} {b} 1 99", ("weight", "timestamp")),
+        ("g.txt", "# not bipartite\n", "{a} {b}", ()),
+        ("g.csv", '"source","target"\n', '"{a}","{b}"', ()),
+        ("g.txt", '"source" "target"\n', '"{k}" {a} {b}', ("column 1",)),
+        ("g.txt", "", "{a}.000000e+00 {b}.000000e+00", ()),
+        ("g.csv", "src,dst\n", "{a}.0,{b}.0", ()),
+        ("g.txt", "", "{a} {b} {{}}", ()),
+        ("g.txt", "", "{a} {b} {{'weight': 0.5, 'since': 'May'}}", ("since", "weight")),
+        ("g.csv", "", "{a},{b},{{'weight': 0.5}}", ("weight",)),
+        ("g.tsv", "", "{a}\t{b}\t0,5", ("column 3",)),
+        ("g.txt", "", "{a} {b} 0,5", ("column 3",)),
+        ("g.txt", "", "{a},{b},", ("column 3",)),
+        ("g.txt", "", "    {a}      {b}   ", ()),
+    ],
+)
+def test_every_spelling_is_the_same_graph(
+    tmp_path: Path, name: str, header: str, line: str, ignored: tuple[str, ...], ids: str
+) -> None:
+    graph = _read(tmp_path / name, _lines(header, line), ids)
+    assert _is_the_graph(graph)
+    assert graph.cleaning.ignored == ignored
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_marked_encodings_and_all_line_ends_are_read(tmp_path: Path, encoding: str, end: str) -> None:
+    text = _lines("id,source,target\n", "{k},{a},{b}").replace("\n", end)
+    marked = text if encoding in ("utf-16", "utf-32", "utf-8-sig") else f"\ufeff{text}"
+    assert _is_the_graph(_read(tmp_path / "g.csv", marked.encode(encoding)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (_lines("", "{a} {b}").encode("utf-16-le"), "holds NUL bytes: binary data, or UTF-16 without its mark"),
+        (b"\xff\xfe0\x00 ", "starts as UTF-16 text does, but is none; save it as UTF-8"),
+    ],
+)
+def test_an_encoding_that_cannot_be_read_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        _read(tmp_path / "g.txt", content)
+
+
+def test_bytes_of_other_encodings_beside_the_ends_do_no_harm(tmp_path: Path) -> None:
+    text = _lines("source,target,größe\n", "{a},{b},groß").encode("latin-1")
+    assert _is_the_graph(_read(tmp_path / "g.csv", text))
+    with pytest.raises(FileError, match="line 1: not UTF-8 text; save it as UTF-8"):
+        _read(tmp_path / "g.csv", text, "names")
+
+
+@pytest.mark.parametrize("ids", ["numbers", "names"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            _lines("alpha,beta,gamma\n", "{a},{b},{k}"),
+            "line 1: the header (alpha, beta, gamma) does not say which two columns are the ends of an edge, as "
+            "source, target do; say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) or workload.ends",
+        ),
+        (_lines("node,label\n", "{a},{b}"), "line 1: the header (node, label) does not say"),
+        (
+            _lines("", "{a} {b} 1 2"),
+            "line 1: 4 columns; source, target and at most a weight are allowed without a header",
+        ),
+        (
+            _lines("", "{a}\tknows\t{b}"),
+            "line 1: 3 columns without a header, and the second holds no numbers ('knows')",
+        ),
+    ],
+)
+def test_what_does_not_say_its_ends_is_refused_with_what_to_do(
+    tmp_path: Path, content: str, message: str, ids: str
+) -> None:
+    with pytest.raises(FileError) as caught:
+        _read(tmp_path / "g.csv", content, ids)
+    assert str(caught.value).startswith(f"{tmp_path / 'g.csv'}: {message}")
+
+
+@pytest.mark.parametrize("ends", [("alpha", "gamma"), ("GAMMA", "alpha"), ("1", "3")])
+def test_ends_are_chosen_by_name_or_number(tmp_path: Path, ends: tuple[str, str]) -> None:
+    graph = _read(tmp_path / "g.csv", _lines("alpha,beta,gamma\n", "{a},{k},{b}"), ends=ends)
+    assert _is_the_graph(graph)
+    assert graph.cleaning.ignored == ("beta",)
+
+
+def test_ends_are_chosen_by_number_where_there_is_no_header(tmp_path: Path) -> None:
+    assert _is_the_graph(_read(tmp_path / "g.tsv", _lines("", "{a}\tknows\t{b}"), "names", ("1", "3")))
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (("alpha", "delta"), "line 1: ends: no column 'delta' in the header; known: alpha, beta"),
+        (("1", "9"), "line 1: ends: column 9 is not allowed; 1 to 2 are"),
+        (("1", "1"), "line 1: ends: 1,1 is one column; two different ones are needed"),
+    ],
+)
+def test_ends_that_are_not_there_are_refused(tmp_path: Path, ends: tuple[str, str], message: str) -> None:
+    with pytest.raises(FileError) as caught:
+        _read(tmp_path / "g.csv", _lines("alpha,beta\n", "{a},{b}"), ends=ends)
+    assert message in str(caught.value)
+    for text in ("alpha", "a,b,c", "a,"):
+        with pytest.raises(ScenarioError, match=r"--ends: .* is not allowed; two columns are needed"):
+            two_columns(text, "--ends")
+    with pytest.raises(GraphError, match="ends: 'alpha' is not allowed; two are needed"):
+        load_graph(tmp_path / "g.csv", ends=("alpha",))
+
+
+@pytest.mark.parametrize("ids", ["numbers", "compact", "names"])
+@pytest.mark.parametrize(
+    "header", ["% bip unweighted\n", "# A bipartite graph.\n", "# user item\n", "user_id movie_id\n"]
+)
+def test_columns_that_number_two_kinds_of_nodes_make_two_ranges(tmp_path: Path, header: str, ids: str) -> None:
+    graph = _read(tmp_path / "g.txt", f"{header}0 0\n0 1\n1 1\n2 0\n", ids)
+    assert graph.cleaning.second_kind_from == 3
+    assert (graph.nodes, graph.indptr.tolist(), graph.indices.tolist()) == (
+        5,
+        [0, 2, 3, 4, 6, 8],
+        [3, 4, 4, 3, 0, 2, 0, 1],
+    )
+    assert "the second column's ids are nodes of another kind, from 3 on" in str(graph.cleaning)
+
+
+@pytest.mark.parametrize(
+    ("content", "nodes"),
+    [
+        ("u v\nann bob\nbob carl\n", 3),
+        ("a b\nb c\n", 3),
+        (",x1,x2\n0,ann,bob\n1,bob,carl\n", 3),
+        ("person,met,since\nann,bob,2019\nbob,carl,2020\n", 3),
+        ("employee,manager\n10,20\n20,30\n", 3),
+        ("source,target\nsource,b\nb,c\n", 4),
+    ],
+)
+def test_a_header_is_no_node_and_an_edge_no_header(tmp_path: Path, content: str, nodes: int) -> None:
+    assert _read(tmp_path / "g.csv", content, "names").nodes == nodes
+
+
+def test_a_first_line_whose_names_no_other_line_has_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    (note,) = graph_warnings(_read(path, "employee,manager\nann,bob\nbob,carl\n", "names"))
+    assert note == (
+        "g: the first line (employee, manager) may be a header, no other line has its names; "
+        "--ends employee,manager (workload.ends) takes it for one"
+    )
+    chosen = load_graph(path, "names", ("employee", "manager"))
+    assert (chosen.nodes, graph_warnings(chosen)) == (3, ())
+
+
+@pytest.mark.parametrize("text", ["0 1\n1 2,5\n", "0 1\n1 \n", "0 1\n1 ?\n"])
+def test_names_are_suggested_only_where_they_would_help(tmp_path: Path, text: str) -> None:
+    with pytest.raises(GcnsimError) as caught:
+        _read(tmp_path / "g.txt", text)
+    assert "--ids names" not in str(caught.value)
+
+
+def test_notes_say_what_was_left_out_and_nothing_of_what_was_not(tmp_path: Path) -> None:
+    assert graph_notes(_read(tmp_path / "g.txt", _lines("", "{a} {b}"))) == ()
+    graph = _read(tmp_path / "g.csv", "source,weight,target\n0,1,1\n0,1,1\n1,1,1\n")
+    assert graph_notes(graph) == ("g: dropped 1 self-loop, dropped 1 duplicate, ignored: weight",)
+
+
+def test_values_of_a_matrix_may_have_exponents_of_fortran(tmp_path: Path) -> None:
+    head = "%%MatrixMarket matrix coordinate real general\n3 3 2\n"
+    graph = _read(tmp_path / "g.mtx", f"{head}2 1 1.0D+00\n3 2 -2.0D-03\n")
+    assert (graph.nodes, graph.entries, graph.cleaning.ignored) == (3, 4, ("weights",))
+    marked = _read(tmp_path / "g.txt", f"{head}2 1 1.0\n3 2 1.0\n".encode("utf-16"))
+    assert marked.content_hash() == graph.content_hash()

@@ -1,0 +1,323 @@
+"""Which machine a recommendation takes: one rule, fronts, sampled methods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gcnsim
+from gcnsim.core.errors import ScenarioError
+from gcnsim.hardware import ExchangeRate, PriceBook, prices
+from gcnsim.planning.candidate import Candidate
+from gcnsim.planning.capacity_choice import decide, dominance, front
+from gcnsim.planning.capacity_goal import TIME, Goal, Work, read_budget
+from gcnsim.planning.capacity_search import SURE, Option, Setting, dominated, simulate
+from gcnsim.planning.capacity_settings import Machines, priced_hosts, space_text, usual_gpus
+from gcnsim.planning.failures import Failures
+from gcnsim.planning.recommend import NEAR, approximation_key, mildest
+from gcnsim.planning.rows import rent_of
+from gcnsim.planning.simulated_draws import CLOSER, look_closer
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.scenario import SCHEMA, ClusterSpec, Scenario, from_mapping
+
+
+def scenario(device: str, method: str = "pipegcn") -> Scenario:
+    mapping = {"schema": SCHEMA, "cluster": {"gpus": 2, "device": device}, "method": {"name": method}}
+    return from_mapping(mapping, "test")
+
+
+@pytest.fixture(scope="module")
+def studies() -> StudyCache:
+    return StudyCache(scenario("t4"))
+
+
+def test_more_draws_know_the_chance_better_whatever_the_seed(studies: StudyCache) -> None:
+    base = scenario("t4")
+    target = float(np.quantile(studies.candidate(base).times, 0.9))
+    few, many = [], []
+    for seed in range(5):
+        one = StudyCache(base)
+        one.seed = seed
+        few.append(float((one.candidate(base).times <= target).mean()))
+        look_closer(one, [base])
+        assert one.candidate(base).closest.shape == (CLOSER,)
+        many.append(float((one.candidate(base).closest <= target).mean()))
+    assert np.std(many) < np.std(few)
+    assert max(many) - min(many) < 0.04
+
+
+def test_a_chance_near_the_one_asked_for_is_looked_at_more_closely(studies: StudyCache) -> None:
+    settings = [Setting(scenario(device), Work(per_hour=1.0), 0.0, 1.0) for device in ("t4", "a10g")]
+    options = simulate(studies, settings)
+    near = float(np.quantile(options[1].candidate.times, 0.9))
+    decision = decide(studies, options, Goal(minimise=TIME, iteration_s=near))
+    first = decision.ranked[0]
+    assert first.scenario.cluster.device == "a10g"
+    assert first.candidate.closer is not None
+    assert first.candidate.closer.size == CLOSER
+    assert decision.met is (first.chance(Goal(iteration_s=near)) >= 0.9)
+    sure = decide(studies, options, Goal(minimise=TIME, iteration_s=10 * near))
+    assert sure.met
+    assert [option.candidate.closer for option in sure.ranked] == [None, None]
+
+
+def test_where_nothing_has_the_chance_the_best_chance_comes_first(studies: StudyCache) -> None:
+    settings = [Setting(scenario(device), Work(per_hour=1.0), 0.0, 1.0) for device in ("t4", "a10g")]
+    options = simulate(studies, settings)
+    median = float(np.median(options[1].candidate.times))
+    decision = decide(studies, options, Goal(iteration_s=median))
+    assert not decision.met
+    assert decision.ranked[0].scenario.cluster.device == "a10g"
+    assert 0.4 < decision.ranked[0].chance(Goal(iteration_s=median)) < 0.6
+    lower = decide(studies, options, replace(Goal(iteration_s=median), confidence=0.3))
+    assert lower.met
+
+
+MACHINES: dict[str, dict[str, Any]] = {
+    "a slow network": {"device": "t4", "gpus": 4, "bandwidth": "5Gbps"},
+    "a fast network, where taus tie": {"device": "t4", "gpus": 4, "bandwidth": "50Gbps"},
+    "one GPU, where all tie": {"device": "l4", "gpus": 1},
+    "one server": {"device": "a100-40", "gpus": 2},
+    "an instance": {"host": "g5.12xlarge", "gpus": 4},
+    "small instances": {"host": "g4dn.xlarge", "gpus": 2},
+}
+RULES: dict[str, dict[str, Any]] = {
+    "nothing sampled": {"min_sampling_rate": 1.0},
+    "nothing stale": {"max_staleness": 0},
+    "methods by name": {"method": ["pipegcn", "bns-gcn"]},
+    "more of both": {"min_sampling_rate": 0.05, "max_staleness": 3},
+}
+ALSO = {"one server", "an instance", "small instances", "nothing stale", "more of both"}
+"""In the slow run: to both of them, which ask one search, these are other numbers."""
+
+
+def often(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in names]
+
+
+def both(**question: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What either recommends: the row."""
+    options = {"iterations": 4, "processes": 1} | question
+    one = gcnsim.what_if(**options).payload["recommendation"]["row"]
+    return one, gcnsim.recommend(**options, minimise="time").payload["choice"]["row"]
+
+
+def setting(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("method", "tau", "epsilon", "rate", "cache_fraction", "iteration_s"))
+
+
+@pytest.mark.parametrize("name", often(MACHINES))
+def test_on_every_machine_both_recommend_the_same(name: str) -> None:
+    one, other = both(**MACHINES[name])
+    assert setting(one) == setting(other)
+
+
+@pytest.mark.parametrize("name", often(RULES))
+def test_by_every_rule_both_recommend_the_same(name: str) -> None:
+    one, other = both(device="t4", gpus=2, gpus_per_server=1, bandwidth="10Gbps", **RULES[name])
+    assert setting(one) == setting(other)
+
+
+def test_of_ties_within_3_percent_the_mildest_is_taken() -> None:
+    def at(tau: int, cache: float = 0.0) -> Scenario:
+        return from_mapping(
+            {"schema": SCHEMA, "name": "x", "method": {"name": "psc-gcn", "tau": tau, "cache": f"{100 * cache:g}%"}},
+            "x",
+            (),
+        )
+
+    times = {at(2): 1.0, at(1): 1.0 + NEAR - 1e-6, at(0): 1.0 + NEAR + 1e-3, at(1, 0.3): 1.01}
+    assert approximation_key(at(1)) < approximation_key(at(1, 0.3)) < approximation_key(at(2))
+
+    def chosen(scenarios: set[Scenario]) -> Scenario:
+        return mildest(list(times), scenarios, lambda item: item, times.__getitem__)
+
+    assert chosen(set()) == at(1)
+    assert chosen({at(2)}) == at(2), "nothing slower than what was asked for, by more than half a per cent"
+
+
+def option(times: list[float], rate: float, failures: Failures | None = None, servers: int = 1) -> Option:
+    """An option with these times of an iteration in the draws, their median at the stated values; with failures, of a
+    training of one iteration."""
+    result: Any = SimpleNamespace(metrics=SimpleNamespace(iteration_s=float(np.median(times))), per_epoch=1, fits=True)
+    scenario: Any = SimpleNamespace()
+    candidate = Candidate(scenario, result, np.array(times), None)
+    work = Work(1, None if failures is None else 1, rate, failures, servers)
+    return Option(Setting(scenario, work, 0.0, rate), candidate)
+
+
+def test_an_option_that_loses_in_every_draw_is_not_on_the_front() -> None:
+    good, bad = option([1.0] * 20, 1.0), option([1.1] * 20, 1.0)
+    assert [place.option for place in front([bad, good])] == [good]
+    assert (dominance(good, bad), dominance(bad, good)) == (1.0, 0.0)
+
+
+def test_faster_and_dearer_is_on_the_front_too() -> None:
+    fast, cheap = option([1.0] * 20, 3.0), option([2.0] * 20, 1.0)
+    assert [(place.option, place.at_values, place.share) for place in front([cheap, fast])] == [
+        (fast, True, 0.0),
+        (cheap, True, 0.0),
+    ]
+
+
+@pytest.mark.parametrize(("wins", "stays"), [(1, False), (2, True)])
+def test_what_loses_in_nearly_every_draw_alone_goes(wins: int, stays: bool) -> None:
+    one = option([1.0] * 40, 1.0)
+    other = option([0.9] * wins + [1.1] * (40 - wins), 1.0)
+    places = front([one, other])
+    assert (other in [place.option for place in places]) is (stays and (40 - wins) / 40 < SURE)
+
+
+def test_draws_are_compared_in_pairs() -> None:
+    """Both vary by half, together: the one is a tenth slower in every draw, though its interval holds the other's."""
+    shared = np.linspace(0.75, 1.25, 40)
+    one, other = option(list(shared), 1.0), option(list(1.1 * shared), 1.0)
+    assert [place.option for place in front([one, other])] == [one]
+    apart = option(list(1.1 * shared[::-1]), 1.0)
+    places = front([one, apart])
+    assert [(place.option, place.at_values) for place in places] == [(one, True), (apart, False)]
+
+
+def test_equals_do_not_beat_each_other() -> None:
+    assert not dominated(np.array([1.0]), 1.0).any()
+    twins = [option([1.0] * 5, 1.0), option([1.0] * 5, 1.0)]
+    assert len(front(twins)) == 2
+
+
+def test_slower_may_still_be_cheaper() -> None:
+    assert list(dominated(np.array([0.5, 0.9, 1.0, 1.1]), 1.2)) == [True, False, False, False]
+
+
+def test_failures_that_prolong_long_draws_more_are_counted_in_each_draw() -> None:
+    """Four servers fail four times as often: they win where the training is short alone."""
+    times = np.linspace(500.0, 1500.0, 40)
+    failing = Failures(1.0, 0.0, 1e9, 0.0)
+    often, seldom = option(list(times), 1.0, failing, servers=4), option(list(1.48 * times), 1.0, failing)
+    assert dominance(often, seldom) == pytest.approx(0.5, abs=0.1)
+    assert dominance(often, seldom) + dominance(seldom, often) == 1.0
+    never = [option([1e9] * 5, 1.0, failing) for _ in range(2)]
+    assert dominance(*never) == 0.0
+
+
+BASE = ClusterSpec()
+
+
+def test_every_instance_with_a_price_is_considered_from_one_gpu_up() -> None:
+    clusters = Machines().clusters(BASE, PriceBook(), 32)
+    listed = {item.instance for item in prices() if item.pricing == "on-demand"}
+    assert {cluster.host for cluster in clusters} == listed
+    for price in prices():
+        whole = [cluster for cluster in clusters if cluster.host == price.instance and cluster.gpus == price.gpus]
+        assert [(cluster.device, cluster.servers) for cluster in whole] == [(price.device, 1)]
+    single = {(cluster.device, cluster.gpus) for cluster in clusters if cluster.gpus_per_server == 1}
+    assert {(device, gpus) for device in ("t4", "a10g", "l4", "l40s", "v100-16") for gpus in (1, 2, 3, 4)} <= single
+
+
+def test_two_t4_cost_what_two_t4_described_cost() -> None:
+    clusters = Machines().clusters(BASE, PriceBook(), 32)
+    pair = [cluster for cluster in clusters if (cluster.device, cluster.gpus) == ("t4", 2)]
+    described = Machines(devices=("t4",), gpus=(2,)).clusters(BASE, PriceBook(), 32)[0]
+    rents = [rent_of(item, PriceBook()) for item in (*pair, described)]
+    paid = [rent.usd_per_hour for rent in rents if rent is not None]
+    assert len(paid) == len(pair) + 1
+    assert min(paid[:-1]) == pytest.approx(paid[-1])
+    assert {cluster.servers for cluster in pair} == {1, 2}, "two of one server, and one of each of two"
+
+
+@pytest.mark.parametrize(
+    ("of_one", "counts"), [(1, [1, 2, 3, 4]), (2, [2, 4, 6, 8]), (4, [2, 4, 8, 12, 16]), (8, [2, 4, 8, 16, 24, 32])]
+)
+def test_parts_of_an_instance_and_whole_ones_are_tried(of_one: int, counts: list[int]) -> None:
+    assert usual_gpus(of_one) == counts
+
+
+def test_prices_of_a_file_and_spot_have_their_own_instances() -> None:
+    assert priced_hosts(PriceBook(pricing="spot"))
+    assert set(priced_hosts(PriceBook(pricing="spot"))) < set(priced_hosts(PriceBook()))
+
+
+def test_the_space_is_named() -> None:
+    both = Machines(hosts=("g4dn.xlarge", "g4dn.12xlarge")).clusters(BASE, PriceBook(), 32)
+    assert space_text(both) == "g4dn (2 instance types), 1 to 16 GPUs"
+    assert space_text(Machines(hosts=("p4d.24xlarge",), gpus=(8,)).clusters(BASE, PriceBook(), 32)) == (
+        "p4d.24xlarge, 8 GPUs"
+    )
+    described = Machines(devices=("t4", "l4"), bandwidths=(1.25e9,), gpus=(1,))
+    assert space_text(described.clusters(BASE, PriceBook(), 32)) == "t4, l4 at 10Gbps, 1 GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "hours", "per_hour"),
+    [
+        ("10USD/h", None, 10.0),
+        ("24 USD / day", None, 1.0),
+        ("24usd/d", 8, 3.0),
+        ("730USD/month", None, 1.0),
+        ("500USD/mo", 8, 500 / 730 * 3),
+        ("8760USD/year", None, 1.0),
+    ],
+)
+def test_budgets_are_money_over_time(text: str, hours: float | None, per_hour: float) -> None:
+    budget = read_budget(text, hours, ExchangeRate())
+    assert budget is not None
+    assert budget.per_hour == pytest.approx(per_hour)
+
+
+def test_a_budget_in_another_currency_is_converted() -> None:
+    budget = read_budget("730EUR/month", None, ExchangeRate("EUR", 0.5, "a test"))
+    assert budget is not None
+    assert budget.per_hour == pytest.approx(1.0)
+    assert budget.text == "730 EUR a month (1.00 EUR an hour)"
+    dollars = read_budget("730EUR/month", None, ExchangeRate())
+    assert dollars is not None
+    assert dollars.currency == "USD"
+    assert dollars.per_hour > 1.0
+
+
+QUESTION = {
+    "device": ["t4", "a10g", "l4"],
+    "gpus": [2, 4, 8],
+    "iterations": 5,
+    "tau": [0, 1],
+    "epsilon": 1.0,
+    "cache": ["0%", "10%", "30%"],
+}
+
+
+def test_a_grid_that_is_too_large_needs_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ScenarioError, match=r"--limit: 54 settings are more than 40; .*gcnsim\[recommend\]"):
+        gcnsim.recommend(**QUESTION, limit=40)  # type: ignore[arg-type]
+
+
+def test_the_same_question_picks_the_same_settings() -> None:
+    pytest.importorskip("optuna")
+    one, again = (gcnsim.recommend(**QUESTION, limit=20, processes=count) for count in (1, 2))  # type: ignore[arg-type]
+    assert one.payload == again.payload
+    search = one.told.search
+    assert search.grid == 54
+    assert 0 < search.settings <= 20
+    assert "of 54, picked by their bounds" in search.text
+
+
+def test_picking_all_finds_the_best() -> None:
+    pytest.importorskip("optuna")
+    question = QUESTION | {"device": ["t4", "a10g"], "gpus": [2, 4]}
+    whole = gcnsim.recommend(**question)  # type: ignore[arg-type]
+    picked = gcnsim.recommend(**question, limit=23)  # type: ignore[arg-type]
+    assert picked.told.choice.seconds <= 2 * whole.told.choice.seconds
+    assert picked.told.choice.cost is not None
+    assert whole.told.choice.cost is not None
+    assert picked.told.choice.cost >= whole.told.choice.cost * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("limit", [0, -1, True])
+def test_limits_are_whole_numbers(limit: int) -> None:
+    with pytest.raises(ScenarioError, match="--limit: "):
+        gcnsim.recommend(**QUESTION, limit=limit)  # type: ignore[arg-type]
