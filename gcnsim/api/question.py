@@ -277,7 +277,7 @@ def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]])
 def base_of(
     sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str], file: Mapping[str, Any] | None = None
 ) -> Scenario:
-    """The scenario of the first machine: of a file, with what was given of each section in the place of its own."""
+    """The scenario of the first machine: of a file, with what was given of each section in place of its own."""
     values = {section: _given(fields) for section, fields in sections.items()}
     return from_mapping({"schema": SCHEMA, "name": "what-if", **put_before(file or {}, values)}, "what-if", overrides)
 

@@ -221,7 +221,7 @@ def _refuse_contradictions(question: Question, requested: Recommend) -> None:
         raise ScenarioError(
             f"--target-epoch: {requested.target_epoch} is less than --target-iteration {requested.target_iteration}: "
             "an epoch "
-            "has one iteration or more, so the latter says nothing"
+            "has one iteration or more, so --target-iteration has no effect"
         )
 
 
@@ -236,4 +236,4 @@ def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
     for text in overrides:
         path = str(text).partition("=")[0].strip()
         if path in chosen:
-            raise ScenarioError(f"--set {path}: is chosen, so it would be replaced; allowed: {chosen[path]}")
+            raise ScenarioError(f"--set {path}: is a field that recommend chooses; allowed: {chosen[path]}")

@@ -36,7 +36,7 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
         raise ScenarioError("--runs: only valid with --target-accuracy")
     if accuracy is None and not iterations:
         if first is not None:
-            raise ScenarioError(f"{first}: is of a training; give --iterations-needed, or --target-accuracy")
+            raise ScenarioError(f"{first}: applies to a whole training; give --iterations-needed, or --target-accuracy")
         return None
     pricing = ON_DEMAND if question.prices is None else question.prices.pricing
     failures = None if first is None else Failures.of(first, pricing, **given)

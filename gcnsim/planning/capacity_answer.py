@@ -187,8 +187,8 @@ def _refuse_nothing(searched: Search) -> None:
         return
     if searched.unpriced and not searched.too_large:
         raise ScenarioError(
-            "--minimise: of no setting both price and iterations are known; give --price, or --runs or "
-            "--iterations-needed of these methods"
+            "--minimise: no setting has both a known price and known iterations; give --price, or --runs or "
+            "--iterations-needed for these methods"
         )
     if searched.too_large:
         raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")

@@ -45,9 +45,7 @@ def read_time(raw: object, path: str) -> float:
 
 
 SIZES: Final[Mapping[str, Option]] = {
-    "nodes": Option(
-        "Number of nodes, for a graph known by its size alone: 3M, 2500000", "workload.nodes", metavar="COUNT"
-    ),
+    "nodes": Option("Number of nodes, for a graph known only by its size, e.g. 3M", "workload.nodes", metavar="COUNT"),
     "edges": Option(
         "Number of undirected edges (with --nodes), each counted once, e.g. 117M", "workload.edges", metavar="COUNT"
     ),

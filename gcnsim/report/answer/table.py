@@ -146,7 +146,7 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
     if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
         yield "speed-up: over full-graph training on the same machine"
     if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
-        yield "GPU compute limits where each link alone brings less, though waiting for them all takes longer"
+        yield "GPU compute is named if each link alone saves less, even if waiting for all of them takes longer"
 
 
 def _print_note(page: Page, note: str) -> None:

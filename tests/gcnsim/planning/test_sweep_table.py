@@ -19,7 +19,7 @@ def test_rows_of_another_sweep_are_told_from_ones_own() -> None:
     assert wrong_rows(own, schema, 2) is None
     assert wrong_rows(own.slice(0, 0), schema, 0) is None
     assert wrong_rows(own, schema, 1) == "points run from 0 to 1; 0 to 0 are allowed"
-    assert wrong_rows(own.append_column("tau", own["point"]), schema, 2) == "column 'tau' is there or missing"
+    assert wrong_rows(own.append_column("tau", own["point"]), schema, 2) == "column 'tau' is missing or unexpected"
     other = own.set_column(0, "point", own["point"].cast(pa.float64()))
     assert wrong_rows(other, schema, 2) == "its columns are of other types or order"
     assert wrong_rows(pa.table(rows | {"state": ["done", None]}, schema=schema), schema, 2) == (

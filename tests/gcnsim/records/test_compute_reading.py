@@ -100,8 +100,8 @@ HEADERS = [
     (_part(iterations=9_999_999), "has no row of iteration 4"),
     (_part(iterations=5), "has no row of iteration 4"),
     (_part(relative_error=-1), "parts[0].relative_error is -1"),
-    (lambda about: about | {"parts": [about["parts"][0]] * 2}, "stands there twice"),
-    (lambda about: about | {"skipped": [{"setting": 0, "part": 0, "reason": "too large"}]}, "stands there twice"),
+    (lambda about: about | {"parts": [about["parts"][0]] * 2}, "is there twice"),
+    (lambda about: about | {"skipped": [{"setting": 0, "part": 0, "reason": "too large"}]}, "is there twice"),
 ]
 
 

@@ -56,7 +56,7 @@ def test_what_is_beyond_is_told_in_words() -> None:
 def test_an_older_record_does_not_make_names_unseen() -> None:
     requested = {"method.psc-gcn": 1.0, "hosts": 2.0, "tau": 3.0, "rate": 0.1}
     assert list(beyond(requested, {"tau": (1.0, 2.0)}, "papers")) == [
-        "method, model, graph, hosts, latency and cache (an older record, which has them not; calibrate again)",
+        "method, model, graph, hosts, latency and cache (an older record without them; calibrate again)",
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",
     ]

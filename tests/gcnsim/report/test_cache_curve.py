@@ -54,7 +54,7 @@ def test_payload_holds_totals_and_workers(curve: CacheCurve) -> None:
 
 def test_text_says_totals_workers_and_notes(curve: CacheCurve) -> None:
     lines = render_cache_curve(curve, workers=True).splitlines()
-    assert "20 graphs counted after 10 of warm-up" in lines[0]
+    assert "20 graphs, after 10 of warm-up" in lines[0]
     assert lines[2].split() == ["inclusion-refresh", "refreshed", "10%", "all", "2", "100", "40", "40.0%", "2", "3"]
     assert lines[4].split() == ["inclusion-refresh", "refreshed", "10%", "1", "1", "60", "30", "50.0%", "1", "3"]
     assert lines[-1] == "note: something was left out"

@@ -62,7 +62,7 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationRepo
             "graph": {"text": "reddit", "kind": "surrogate"},
             "model": "GCN of 2 layers",
             "device": "2 x NVIDIA T4",
-            "interval": "90 % of joint draws",
+            "interval": "90 % of random draws",
             "assumptions": [],
             "measured": [],
             "calibration": "none: figures of data sheets",
@@ -100,7 +100,7 @@ Provenance
   graph: reddit (surrogate)
   model: GCN of 2 layers
   device: 2 x NVIDIA T4
-  interval: 90 % of joint draws
+  interval: 90 % of random draws
   calibration: none: figures of data sheets
   engine: reference
   version: 0.1.0
@@ -154,7 +154,7 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
         (
             {"share": 0.02, "kind_share": 0.04},
             "NIC of server 1: 2.0 % less time if this NIC were infinitely fast, 4.0 % if all NICs were, "
-            "since other work beside it takes nearly as long",
+            "because other work at the same time takes nearly as long",
         ),
         (
             {"share": 0.004, "kind_share": 0.004},

@@ -1,4 +1,4 @@
-"""Figures that a question or a draw puts in the place of the catalogue's."""
+"""Figures that a question or a draw puts in place of the catalogue's."""
 
 from __future__ import annotations
 
