@@ -12,7 +12,7 @@ import torch.distributed as dist
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.launch import Place, connect, disable_malloc_trim
-from runtime.microbench import copies, maps, network, overheads, rows, sampling, sharing, sums, training
+from runtime.microbench import copies, maps, network, rows, sampling, sharing, sums
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import prepared
 from runtime.microbench.measurements import Measurement
@@ -32,7 +32,7 @@ def run(request: MicrobenchRequest, place: Place, tell: Callable[[Measurement], 
     """
     options = Options(device=request.device, threads=request.threads)
     matrix_kind(request.aggregator)
-    bench = Bench(request, device_of(options, training.ALONE), tell)
+    bench = Bench(request, device_of(options, sharing.ALONE), tell)
     if bench.device.type == "cpu":
         # Memory as training has it.
         disable_malloc_trim()
@@ -59,7 +59,7 @@ def _alone(bench: Bench, rounds: int) -> None:
     shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
         bench.wake()
-        for part in (overheads, sums, maps, rows, sampling):
+        for part in (sums, maps, rows, sampling):
             part.measure(shorter)
         if bench.on_gpu:
             copies.measure(shorter)

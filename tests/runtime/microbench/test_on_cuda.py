@@ -21,7 +21,6 @@ from runtime.microbench import (
     document,
     maps,
     measured,
-    overheads,
     program,
     rows,
     write,
@@ -29,8 +28,8 @@ from runtime.microbench import (
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
 from runtime.microbench.measurements import NETWORK
-from runtime.microbench.sums import product
-from runtime.microbench.training import ALONE
+from runtime.microbench.sharing import ALONE
+from runtime.microbench.sums import launch, product
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -126,7 +125,7 @@ def test_copies_are_no_quicker_than_their_bus(bench: Bench, tell: Callable[[str]
 
 def test_a_launch_takes_microseconds(bench: Bench, tell: Callable[[str], None]) -> None:
     found: list[Measurement] = []
-    overheads.measure(replace(bench, tell=found.append))
+    launch(replace(bench, tell=found.append))
     tell(f"a launch from Python: {1e6 * found[0].seconds:.1f} us")
     assert 1e-6 < found[0].seconds < 1e-3
 
