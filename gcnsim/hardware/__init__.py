@@ -47,7 +47,18 @@ from gcnsim.hardware.profiles import (
     LinkProfile,
     Price,
 )
-from gcnsim.hardware.tables import CACHE, QUANTITIES, SOURCES, ZERO_ALLOWED, Curve, Fact, Figure, figures_of
+from gcnsim.hardware.tables import (
+    CACHE,
+    POWER,
+    QUANTITIES,
+    SITE,
+    SOURCES,
+    ZERO_ALLOWED,
+    Curve,
+    Fact,
+    Figure,
+    figures_of,
+)
 
 __all__ = [
     "AGGREGATORS",
@@ -60,8 +71,10 @@ __all__ = [
     "ON_DEMAND",
     "PLAIN",
     "PLAIN_KERNELS",
+    "POWER",
     "PRICINGS",
     "QUANTITIES",
+    "SITE",
     "SOURCES",
     "SPOT",
     "USD",
