@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.measured import those_measured
 from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
-from gcnsim.api.targets import target_of
+from gcnsim.api.targets import site_of, target_of
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
@@ -134,7 +134,8 @@ def recommend(recommendation: Recommend) -> Recommended:
     target = target_of(recommendation, rule.methods)
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
-    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict)
+    site = site_of(recommendation, book)
+    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict, site)
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
@@ -221,7 +222,7 @@ def _refuse_contradictions(question: Question, requested: Recommend) -> None:
         raise ScenarioError(
             f"--target-epoch: {requested.target_epoch} is less than --target-iteration {requested.target_iteration}: "
             "an epoch "
-            "has one iteration or more, so the latter says nothing"
+            "has one iteration or more, so --target-iteration has no effect"
         )
 
 
@@ -236,4 +237,4 @@ def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
     for text in overrides:
         path = str(text).partition("=")[0].strip()
         if path in chosen:
-            raise ScenarioError(f"--set {path}: is chosen, so it would be replaced; allowed: {chosen[path]}")
+            raise ScenarioError(f"--set {path}: is a field that recommend chooses; allowed: {chosen[path]}")

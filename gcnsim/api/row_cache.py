@@ -49,7 +49,7 @@ class RowCache:
         scenario = settings(**options)[0]
         studies = self._evaluator.studies(scenario)
         model = studies.model(scenario)
-        widths = f"; assumed, for the file has none: {', '.join(model.assumed)}" if model.assumed else ""
+        widths = f"; not in the file, so assumed: {', '.join(model.assumed)}" if model.assumed else ""
         return f"{studies.accesses.describe(scenario)['text'].partition(': ')[2]}; {model}{widths}"
 
     def _written(self, scenario: Scenario) -> AbstractContextManager[object]:

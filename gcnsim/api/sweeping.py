@@ -90,7 +90,7 @@ class Sweep:
         import pyarrow.dataset as ds
 
         if not self.folder.results.exists():
-            raise ScenarioError(f"{self.folder.path}: the sweep is not finished; run it again to go on")
+            raise ScenarioError(f"{self.folder.path}: the sweep is not finished; run it again to continue")
         return ds.dataset(self.folder.results)
 
     def to_frame(self) -> Any:
@@ -154,7 +154,7 @@ class Sweep:
 
         first = self.best(None, by, descending=descending, where=where)
         if not first:
-            left = "keeps the conditions; allowed: others" if where else "is done; allowed: a sweep with one"
+            left = "keeps the conditions; allowed: others" if where else "is finished; run the sweep first"
             raise ScenarioError(f"{self.folder.path}: no point {left}")
         order = PointOrder(by, first[0][by], descending=descending)
         rows = list(map(row_of_record, first)) if where else self.rows()
@@ -220,7 +220,7 @@ def ask(
     if prices is None or not prices.asked:
         return parsed
     if parsed.prices.asked:
-        raise ScenarioError("prices: the question chooses prices of its own; allowed: these, or those that are given")
+        raise ScenarioError("prices: the question has its own prices; allowed: prices in one of the two places")
     return replace(parsed, prices=prices)
 
 

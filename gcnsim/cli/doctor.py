@@ -50,7 +50,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
     ),
     "dgl": (
-        "DGL's sparse kernels for training, beside plain torch (--aggregator dgl)",
+        "DGL's sparse kernels for training, in addition to plain torch (--aggregator dgl)",
         {"dgl": "dgl", "packaging": "packaging"},
     ),
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
@@ -83,7 +83,7 @@ TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:
     """Report what is installed or missing, what each extra would add, and which engine simulates.
 
-    Exit code 1 if a core dependency is broken, or the engine cannot be compiled as asked.
+    Exit code 1 if a core dependency is broken, or --compile fails.
 
     Example: gcnsim doctor --json
     """

@@ -30,7 +30,7 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
 
     MEASUREMENTS is what `python -m runtime.survey`, `python -m runtime.profile` (GPUs) or
     `python -m runtime.measure --links` (messages) wrote.
-    Runs given here are seen by the model and cannot be used to validate it.
+    Runs given here cannot be used to validate the result.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def validate(
     """Predict recorded runs and compare, phase by phase.
 
     RUN is a folder that runtime.train wrote, with its access trace in it or where --save-trace put it.
-    Runs that the calibration used are refused: an error counts only on runs the model has not seen.
+    Runs that the calibration used are refused, because errors count only on unseen runs.
 
     \b
     Example:

@@ -51,8 +51,8 @@ def convert(
 ) -> None:
     """Convert the graph in SOURCE to OUT. SOURCE is a file or the folder of a published dataset.
 
-    OUT is .npz, with features, labels and split as training reads them, or an edge list (.txt, .edges, .tsv, .csv),
-    which holds the edges alone. Formats: docs/files.md.
+    OUT is .npz, with the features, labels and split that training reads, or an edge list (.txt, .edges, .tsv, .csv)
+    without them. Formats: docs/files.md.
 
     \b
     Examples:
@@ -135,7 +135,7 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Describe the graph in FILE, and what was cleaned on loading. FILE may be the folder of a published dataset.
+    """Describe the graph in FILE, and what loading changed. FILE may be the folder of a published dataset.
 
     Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
     prints the contents of its JSON file.
@@ -238,7 +238,7 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
 def _homophily(facts: dict[str, Any]) -> str:
     measured = facts["homophily"]
     if measured is None:
-        return "not said: no classes" if facts["classes"] is None else "not said: needs one class a node"
+        return "not said: no classes" if facts["classes"] is None else "not computed: needs one class per node"
     beyond = "" if measured["adjusted"] is None else f", {measured['adjusted']:.3f} adjusted for class sizes"
     return f"{measured['edge']:.3f} of {measured['edges']:,} edges{beyond}"
 

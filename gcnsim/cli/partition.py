@@ -91,7 +91,7 @@ class _Cut:
     help="Seed of METIS or of the random permutation.",
 )
 @click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
-@ids_options("beside --out, OUT.ids.csv")
+@ids_options("next to --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1, or graph-partitions/1)."
@@ -196,7 +196,7 @@ def _refuse_ways(partition: str) -> None:
     for name in (*KNOWN, "imbalance", "seed"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             value = context.params[name]
-            raise ScenarioError(f"--{name}: {value} is for a partition that is made here, not for {partition}")
+            raise ScenarioError(f"--{name}: {value} applies to a new partition, not to {partition}")
 
 
 def _cut(loaded: Graph, masks: _Masks, way: _Way, seed: int, imbalance: float | None) -> _Cut:

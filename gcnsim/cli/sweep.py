@@ -30,7 +30,9 @@ class SweepGroup(click.Group):
         """Insert `run` before arguments that name no command. Raises UsageError for a word that is no file either."""
         if args and args[0] not in (*self.commands, "-h", "--help") and not ctx.resilient_parsing:
             if re.fullmatch(r"[A-Za-z_-]+", args[0]) and args[0][0] != "-" and not os.path.exists(args[0]):
-                raise click.UsageError(f"unknown command {args[0]!r}, nor a file; {nearest(args[0], self.commands)}")
+                raise click.UsageError(
+                    f"{args[0]!r} is neither a command nor a file; {nearest(args[0], self.commands)}"
+                )
             args = [MEANT, *args]
         return super().parse_args(ctx, args)
 
@@ -135,7 +137,7 @@ def run(
         _say_plan(api.plan_sweep(sweep_question), as_json)
         return
     if out is None:
-        raise ScenarioError("--out: is not given; allowed: a folder, new or that of this question, or --dry-run")
+        raise ScenarioError("--out: is not given; allowed: a new folder, that of this question, or --dry-run")
     _refuse_addresses(executor, scheduler, address)
     with progress() as say:
         left = TimeLeft(None)

@@ -223,9 +223,9 @@ def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: 
     if (gpus is None) == (partition is None):
         raise click.UsageError("give one of --gpus and --partition")
     if dataset is not None and partition is not None:
-        raise ScenarioError("--partition: is for GRAPH; a surrogate is cut here (--gpus)")
+        raise ScenarioError("--partition: only valid with GRAPH; --gpus partitions a surrogate")
     if dataset is None and scale != 1.0:
-        raise ScenarioError(f"--scale: {scale:g} is for a surrogate (--dataset); GRAPH is taken as it is")
+        raise ScenarioError(f"--scale: {scale:g} is only valid with --dataset, for a surrogate")
 
 
 def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:

@@ -97,8 +97,8 @@ def what_if(
     commas: a row for every combination.
 
     To find a recommendation, what-if also considers other values of each method's tau, sampling rate and cache. It
-    simulates the most promising ones according to an estimate ("7 settings tried"); the table shows your rows and the
-    recommended one. Starting from the recommended setting, Next steps and No effect list one further step for each
+    simulates those with the best estimates ("7 settings tried"). The table shows your rows and the recommended setting.
+    Starting from the recommended setting, Next steps and No effect list one further step for each
     knob: the method's own knobs, bandwidth, servers, GPU, PCIe or NVLink, transport, host cores, sampler threads,
     partition.
 
@@ -154,8 +154,8 @@ def _left_out(row: LeftOutRow) -> str:
 def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None, **question: Any) -> None:
     """Search hundreds of machines and settings for one that meets a target.
 
-    A recommended setting meets the target with a chance of at least --confidence. It samples at least
-    --min-sampling-rate and has at most --max-staleness, unless recorded runs say what is accurate enough.
+    A recommended setting meets the target with a chance of at least --confidence. Its sampling rate
+    is at least --min-sampling-rate, its tau at most --max-staleness, unless recorded runs show what is accurate enough.
 
     \b
     Examples:

@@ -184,7 +184,7 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
         return results
     except BrokenProcessPool:
         raise KilledError(
-            f"one of {count} processes was killed, as systems do that run out of memory; --processes 1 needs the least"
+            f"one of {count} processes was killed, probably because memory ran out; --processes 1 needs the least"
         ) from None
     finally:
         _work = None

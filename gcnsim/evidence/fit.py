@@ -92,7 +92,7 @@ def calibrate(
     if fitted.spread is not None and fitted.spread > QUIET:
         warn(
             f"--runs: runs of one configuration differ by {100 * fitted.spread:.0f} % (standard deviation), more than "
-            f"{100 * QUIET:.0f} %: something else slowed the machine down, and no prediction can be nearer than that"
+            f"{100 * QUIET:.0f} %: something else slowed the machine, and no prediction can be more accurate than that"
         )
     return fitted
 
@@ -105,7 +105,7 @@ def _inputs(
         raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
     if (measured.links_only or device == CORE) and runs and not measured_compute:
         raise ScenarioError(
-            f"{measured.path}: knows links alone, so runs need the times of their kernels; allowed: with "
+            f"{measured.path}: has links only, so runs need the times of their kernels; allowed: with "
             "--measured-compute (python -m runtime.measure)"
         )
     files = [read_file(path) for path in measured_files(measured_compute)]
@@ -126,8 +126,8 @@ def _beside_busy(files: Sequence[MeasuredCompute]) -> bool | None:
     kinds = {file.beside_busy: file.path for file in on_cores}
     if len(kinds) > 1:
         raise ScenarioError(
-            f"--measured-compute: {kinds[True]} was measured beside busy cores, {kinds[False]} alone; "
-            "allowed: all alike (runtime.measure --seconds 5 or more a setting)"
+            f"--measured-compute: {kinds[True]} was measured with the other cores busy, {kinds[False]} with them "
+            "idle; allowed: the same for all (runtime.measure --seconds 5 or more per setting)"
         )
     return next(iter(kinds), None)
 
@@ -141,7 +141,7 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequen
         (device_of(run), device, ""),
     ):
         if ran != was:
-            raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
+            raise ScenarioError(f"{run.path}: ran on {ran}{what}, but {was}{what} was measured")
     refuse_other_trace(run, scenario_of(run, measured=files))
 
 

@@ -47,7 +47,7 @@ class Cleaning:
             else "",
             f"ignored: {', '.join(self.ignored)}" if self.ignored else "",
         ]
-        kinds = f"the second column's ids are nodes of another kind, from {self.second_kind_from:,} on"
+        kinds = f"nodes of the second column are another kind, numbered from {self.second_kind_from:,}"
         changes = [", ".join(part for part in clauses if part), kinds if self.second_kind_from else ""]
         return "; ".join(part for part in changes if part) or "already clean"
 

@@ -158,6 +158,6 @@ def _first_line(graph: Graph) -> str | None:
     if graph.degrees[other] != 1 or not all(_WORD.fullmatch(name) for name in (first, second)):
         return None
     return (
-        f"{graph.name}: the first line ({first}, {second}) may be a header, no other line has its names; "
-        f"--ends {first},{second} (workload.ends) takes it for one"
+        f"{graph.name}: the first line ({first}, {second}) may be a header, because its names occur on no other line; "
+        f"--ends {first},{second} (workload.ends) treats it as one"
     )

@@ -36,7 +36,7 @@ _LINES: Final = re.compile(rb"(?:[ \t]*[+-]?[0-9]{1,18}[ \t]*(?:\n|\Z))+")
 _COMMENT: Final = (b"%", b"#")
 
 KNOWN: Final = (
-    "a file of gcnsim graph partition --out, an array of owners (.npy), METIS's text (a number a line), "
+    "a file of gcnsim graph partition --out, an array of owners (.npy), METIS's text (one number per line), "
     "or a partition folder of DGL"
 )
 """The supported formats, in words."""
@@ -99,7 +99,7 @@ def _numbers(source: Path) -> AnyArray:
     """One number per line, int64; comments, and empty lines at the end, are skipped."""
     data = file_text(source).replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip()
     if not data:
-        raise FileError(f"{source}: is empty; the number of its part is needed for each node, one a line")
+        raise FileError(f"{source}: is empty; each node needs the number of its part, one per line")
     if _LINES.fullmatch(data):
         return np.array(data.split()).astype(np.int64)
     found = []
@@ -250,16 +250,15 @@ def _checked(config: Path, document: Mapping[str, Any], graph: Graph, owner: Int
     counted = _edges_owned(document, graph, owner, parts)
     if counted is None:
         return (
-            f"{config} gives parts by the numbers that DGL gave the nodes anew, which cannot be checked against "
-            f"{graph.name}; for a graph with the numbers from before, write owners: "
-            f"{_recipe(owner, parts)}"
+            f"{config} uses DGL's new node ids, which cannot be checked against {graph.name}; for a graph with the "
+            f"original ids, write owners: {_recipe(owner, parts)}"
         )
     expected, found = counted
     if list(expected) != list(found):
         part = next(index for index in range(parts) if expected[index] != found[index])
         raise FileError(
-            f"{config}: DGL numbered the nodes anew, and {graph.name} has other numbers (part {part} owns "
-            f"{expected[part]:,} edges, here {found[part]:,}); write owners by the numbers from before: "
+            f"{config}: uses DGL's new node ids, and {graph.name} has other ids (part {part} owns "
+            f"{expected[part]:,} edges, here {found[part]:,}); write owners with the original ids: "
             f"{_recipe(owner, parts)}"
         )
     return ""

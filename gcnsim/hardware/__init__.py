@@ -47,4 +47,15 @@ from gcnsim.hardware.profiles import (
     LinkProfile,
     Price,
 )
-from gcnsim.hardware.tables import CACHE, QUANTITIES, SOURCES, ZERO_ALLOWED, Curve, Fact, Figure, figures_of
+from gcnsim.hardware.tables import (
+    CACHE,
+    POWER,
+    QUANTITIES,
+    SITE,
+    SOURCES,
+    ZERO_ALLOWED,
+    Curve,
+    Fact,
+    Figure,
+    figures_of,
+)

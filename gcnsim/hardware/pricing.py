@@ -117,7 +117,7 @@ class PriceBook:
             if price.named and price.device not in devices:
                 what = price.instance or price.device
                 have = ", ".join(sorted(devices))
-                raise ScenarioError(f"--price: {what} is in no machine of the question; they have {have}")
+                raise ScenarioError(f"--price: no machine of the question has {what}; they have {have}")
 
     def _rent(self, price: Price, usd: float, *, whole: bool) -> Rent:
         rate, code = self.exchange.per_usd, self.exchange.currency
@@ -147,7 +147,7 @@ def _exchange(currency: str | None, per_usd: float | None) -> ExchangeRate:
     """The currency of costs with its rate."""
     if currency is None:
         if per_usd is not None:
-            raise ScenarioError(f"--exchange: {per_usd:g} is of no currency; allowed: with --currency, e.g. EUR")
+            raise ScenarioError(f"--exchange: {per_usd:g} needs --currency, e.g. EUR")
         return ExchangeRate()
     code = str(currency).strip().upper()
     if per_usd is None:

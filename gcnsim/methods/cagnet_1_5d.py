@@ -20,7 +20,7 @@ class Cagnet15d(BlockBroadcast):
     """CAGNET's 1.5D algorithm."""
 
     name: ClassVar[str] = "cagnet-1.5d"
-    about: ClassVar[str] = "as cagnet-1d, blocks held by several workers"
+    about: ClassVar[str] = "like cagnet-1d, with each block held by several workers"
 
     replication: int = knob(REPLICATION)
 

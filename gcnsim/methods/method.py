@@ -202,7 +202,7 @@ class Method(ABC):
     order instead of by METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends
     boundary rows between workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches:
     whether it updates the model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
-    trained: whether `runtime.train` has it. simulated_only: knobs that it does not have.
+    trained: whether `runtime.train` has it. simulated_only: knobs that `runtime.train` lacks.
 
     Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """

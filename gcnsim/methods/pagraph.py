@@ -1,4 +1,4 @@
-"""PaGraph (`pagraph`): mini-batches loaded while the one before is trained, input rows of high degree on the GPU.
+"""PaGraph (`pagraph`): mini-batches loaded while the previous one is trained, input rows of high degree on the GPU.
 
 Source: PaGraph, sections on caching, partitioning, pipelining and resource isolation. The training nodes are dealt to
 workers so that a part holds their neighbourhoods (`gcnsim.graph.assign`); a worker draws within its part
@@ -36,7 +36,7 @@ class PaGraph(NeighbourBatches):
 
     name: ClassVar[str] = "pagraph"
     about: ClassVar[str] = (
-        "mini-batches loaded while the one before is trained, input rows of high degree cached on the GPU"
+        "mini-batches loaded while the previous one is trained, input rows of high degree cached on the GPU"
     )
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preprocess": "yes"})
     one_server: ClassVar[bool] = True

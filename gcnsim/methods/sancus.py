@@ -35,7 +35,7 @@ WARMUP: Final = Knob(
     False,
     0.0,
     (),
-    "share of all iterations, the first ones, in which every block is sent; the mean is over all",
+    "share of the iterations, at the start, in which every block is sent; means include them",
 )
 
 
@@ -44,7 +44,7 @@ class Sancus(BlockBroadcast):
     """Blocks broadcast when a stale test asks for them."""
 
     name: ClassVar[str] = "sancus"
-    about: ClassVar[str] = "as cagnet-1d, blocks that hardly changed not broadcast"
+    about: ClassVar[str] = "like cagnet-1d, without blocks that hardly changed"
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {},
         {"stale_test": "fixed"},

@@ -255,7 +255,7 @@ def _hours(value: object, period: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= USUAL_HOURS:
         raise ScenarioError(f"--hours-per-day: {value!r} is not allowed; hours above 0 and at most 24")
     if period == HOUR:
-        raise ScenarioError("--hours-per-day: changes nothing of a budget an hour; give --budget a day, month or year")
+        raise ScenarioError("--hours-per-day: has no effect on an hourly budget; give --budget per day, month or year")
     return float(value)
 
 

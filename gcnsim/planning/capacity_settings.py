@@ -92,7 +92,7 @@ class Machines:
         kept = [cluster for cluster in every if cluster.device == base.device]
         wrong = next((cluster for cluster in every if cluster not in kept), None)
         if not kept or (self.hosts and wrong is not None):
-            what = "no host that is asked for has it" if wrong is None else f"{wrong.host} has {wrong.device}"
+            what = "none of these hosts has it" if wrong is None else f"{wrong.host} has {wrong.device}"
             raise ScenarioError(
                 f"--host: {what}; {source}; "
                 f"allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"

@@ -31,7 +31,7 @@ from gcnsim.simulation.placement import PARTITION, placements
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
-METHOD = f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; "
+METHOD = f"{DRAWS} random draws: each assumed figure independently within its range; "
 
 SIMULATED = "all are simulated of {settings}; of other settings "
 SOME_SIMULATED = "the first {draws} are simulated of {settings}; of the others, and of other settings, "
@@ -136,7 +136,7 @@ def _about(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Return value, low end, high end and basis of an assumption about the workload."""
-    basis = "what is assumed of the graph's partitions, all together (--provenance)"
+    basis = "all assumptions about the graph's partitions together (--provenance)"
     path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis
@@ -210,7 +210,7 @@ def workload_assumptions(studies: StudyCache, scenario: Scenario, scenarios: Seq
     if any(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.batch_assumptions(scenarios)
     if any(len(placements(scenario)) > 1 for scenario in scenarios):
-        basis = "which part of the graph each of the unequal GPUs gets; a partition.file of workload.graph would say"
+        basis = "which part of the graph each of the unequal GPUs gets; partition.file with workload.graph decides it"
         yield Assumed(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
     if not all(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.assumptions(scenario, scenarios)

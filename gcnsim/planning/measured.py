@@ -209,22 +209,22 @@ LEAST: Final = 0.02
 PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "compute": ("compute", "python -m runtime.profile --device cuda, then gcnsim calibrate"),
     "exposed_comm": ("exposed communication", "iperf3 between two servers, nvbandwidth within one"),
-    "exposed_other": ("sampling, optimizer and the rest", "trace it by the PyTorch profiler, then gcnsim compare"),
+    "exposed_other": ("sampling, optimizer and the rest", "trace it with the PyTorch profiler, then gcnsim compare"),
 }
 
 FIGURES: Final[Mapping[str, str]] = {
     "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
-    "host": "python -m runtime.profile on one server (of CPU cores runtime.measure --links), then gcnsim calibrate",
+    "host": "python -m runtime.profile on one server (for CPU cores runtime.measure --links), then gcnsim calibrate",
     "copies": "nvbandwidth on one server, then --set cluster.pcie",
     "network": "iperf3 with one connection between two servers, then --bandwidth",
     "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",
-    "host-memory": "copies of all GPUs of a server at once, by nvbandwidth",
+    "host-memory": "nvbandwidth, with all GPUs of a server copying at once",
     "partition": "partition the graph as the run did: --graph with partition.file",
-    "workload": "record the run's accesses, then --trace",
+    "workload": "record the run's access trace, then gcnsim simulate with workload.trace",
 }
 """The command that measures an assumption, by the kind of its figure."""
 
-ELSE: Final = "measure it, then give it by cluster.figures"
+ELSE: Final = "measure it, then set it with cluster.figures"
 
 
 def suspects(studies: StudyCache, row: Candidate, measured_s: Seconds, run: Measured | None) -> tuple[Suspect, ...]:

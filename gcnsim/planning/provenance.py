@@ -134,11 +134,11 @@ def _interval(
             why = "assumed: no more published rows than figures fitted to them"
         left = f"and {100 * published.error.value:.1f} % either way, {why}"
     if record is not None and record.error is not None:
-        left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
+        left = f"and {100 * record.error:.1f} % either way, the expected error of a run that the fit did not use"
     elif record is not None:
-        left = "fewer than three calibration runs tell no error, so that of fitted figures is not covered"
+        left = "with fewer than three calibration runs, the error of fitted figures is unknown and not covered"
     averaged = "drawn graphs, drawn jitter" if any(isinstance(fault, Jitter) for fault in faults) else "drawn graphs"
-    return f"90 % of joint draws{covered}, of the mean over {averaged} and of the precision of the simulation; {left}"
+    return f"90 % of random draws{covered}, of the mean over {averaged} and of the precision of the simulation; {left}"
 
 
 def _device(machine: Machine) -> str:
@@ -176,13 +176,13 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     if limit is not None and not limit.complete:
         yield (
             f"{limit.draws} of {limit.wanted} draws of the assumptions simulated within "
-            f"{format_seconds(limit.max_wait_s)}, the others estimated; how many depends on the machine"
+            f"{format_seconds(limit.max_wait_s)}, the others estimated; the number depends on the speed of this machine"
         )
     exchanging = any(not setting.method.mini_batches for setting in settings)
     if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
-            f"implementation {RELEASED}: with what the published systems' own code costs in addition: calls of "
-            f"the host, graphs rebuilt, rounds over peers (cluster.implementation: {LEAN} goes without)"
+            f"implementation {RELEASED}: includes the overheads of the published code: calls of the host, graphs "
+            f"rebuilt, rounds over peers (cluster.implementation: {LEAN} omits them)"
         )
     coarse = [wrong_by(estimate.result.run.schedule) for estimate in estimates if estimate.result.fidelity == COARSE]
     if coarse:
@@ -217,9 +217,9 @@ def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
     if scenario.method.mini_batches:
         return "a smaller mini-batch would"
     if not known_at_other_sizes(scenario, studies.accesses):
-        return "try more GPUs with a workload cut for them: this one is known for this number of parts alone"
+        return "try more GPUs with a workload cut for them: this one is known only for this number of parts"
     least = studies.least_gpus(scenario)
-    held = "no number of GPUs that can be asked for" if least is None else plural(least, "GPU")
+    held = "no supported number of GPUs" if least is None else plural(least, "GPU")
     return f"{held} would hold it"
 
 
@@ -233,8 +233,8 @@ def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
     model, counts = studies.model(scenario), studies.counts(scenario)
     held = method.host_bytes(counts, model.shapes, scenario.cluster.gpus_per_server)
     return (
-        f"{method.name} on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no "
-        f"time; {format_bytes(held)} of the fullest server's memory hold what is swapped"
+        f"{method.name} on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, because no publication gives its "
+        f"time; swapped data take {format_bytes(held)} of the fullest server's memory"
     )
 
 

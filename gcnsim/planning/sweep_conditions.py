@@ -25,7 +25,7 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 _COMPARISON: Final = re.compile(r"([A-Za-z_.]+)\s*(<=|>=|==|!=|<|>|\bin\b)\s*(.+)")
 
-HOW: Final = "write FIELD OPERATOR VALUE, e.g. method.tau <= 2, or with if FIELD OPERATOR VALUE behind it"
+HOW: Final = "write FIELD OPERATOR VALUE, e.g. method.tau <= 2, optionally followed by: if FIELD OPERATOR VALUE"
 
 ORDERS: Final = ("<", "<=", ">", ">=")
 NUMBER: Final = "a number"

@@ -140,12 +140,12 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
         held = parse_json((place / MANIFEST).read_text(encoding="utf-8"), place / MANIFEST).get("files", {})
         changed = next((name for name, one in files.items() if held.get(name) != one), None)
         if changed is not None:
-            raise FileError(f"{path}: was begun with other contents of {changed}; allowed: a new folder")
+            raise FileError(f"{path}: was started with other contents of {changed}; allowed: a new folder")
         own = versions()
         for name, begun in json.loads(folder.about["versions"]).items():
             if own.get(name) != begun:
                 raise FileError(
-                    f"{path}: was begun with {name} {begun}, this is {own.get(name)}; allowed: a new folder"
+                    f"{path}: was started with {name} {begun}, this is {own.get(name)}; allowed: a new folder"
                 )
         return folder
     refuse_foreign(place)
@@ -197,7 +197,7 @@ def alone(path: str | Path) -> Iterator[None]:
         place.mkdir(parents=True, exist_ok=True)
         lock = FileLock(place / LOCK).acquire(blocking=False)
     except Timeout:
-        raise FileError(f"{path}: another sweep writes there now; allowed: when it has ended") from None
+        raise FileError(f"{path}: another sweep is writing there; wait until it ends") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     with lock:

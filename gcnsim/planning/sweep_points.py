@@ -174,7 +174,7 @@ def points_of(question: Question) -> list[Point]:
         paths |= own.keys()
         points.append(Point(len(points), own, scenario, refused))
     if not points:
-        raise ScenarioError("where: no point is left; allowed: conditions that some combination of the axes keeps")
+        raise ScenarioError("where: no point is left; allowed: conditions that some combination of the axes meets")
     if all(point.scenario is None for point in points):
         raise ScenarioError(f"{points[0].refused} (so for every point)")
     for axis in question.axes:

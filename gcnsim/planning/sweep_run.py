@@ -139,7 +139,7 @@ def _answered(
     for place, text in executor().answers(texts):
         chunk = chunks[place]
         if text is None:
-            reason = "its worker ended each time it was asked"
+            reason = "its worker process died each time"
             yield chunk, [{"point": one.index, "state": LOST, "reason": reason} for one in chunk]
             continue
         answer = json.loads(text)

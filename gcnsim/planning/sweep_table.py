@@ -121,7 +121,7 @@ def wrong_rows(table: pa.Table, schema: pa.Schema, points: int) -> str | None:
 
     if not table.schema.equals(schema, check_metadata=False):
         names = {*table.column_names} ^ {*schema.names}
-        return f"column {min(names)!r} is there or missing" if names else "its columns are of other types or order"
+        return f"column {min(names)!r} is missing or unexpected" if names else "its columns are of other types or order"
     if any(table[name].null_count for name in ("point", "id", "state")):
         return "a row has no point, id or state"
     ends = pc.min_max(table["point"]).as_py()

@@ -320,7 +320,7 @@ def beyond(question: Mapping[str, float], ranges: Mapping[str, tuple[float, floa
         return
     named = any(key.startswith("method.") for key in ranges)
     if not named:
-        yield "method, model, graph, hosts, latency and cache (an older record, which has them not; calibrate again)"
+        yield "method, model, graph, hosts, latency and cache (an older record without them; calibrate again)"
     for key, value in question.items():
         kind, dot, name = key.partition(".")
         text = f"{kind} {graph if kind == 'graph' else name}" if dot else f"{key} {value:g}"

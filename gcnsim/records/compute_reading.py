@@ -138,7 +138,7 @@ def _contradictions(header: Header) -> Iterator[str]:
             if entry["part"] >= parts:
                 yield f"{where}.part is {entry['part']}, wanted less than partition.parts, {parts}"
             if key in seen:
-                yield f"{where}: setting {key[0]}, part {key[1]} stands there twice"
+                yield f"{where}: setting {key[0]}, part {key[1]} is there twice"
             seen.add(key)
     for number in numbers:
         missing = [part for part in range(parts) if (number, part) not in seen]

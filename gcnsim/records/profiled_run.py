@@ -177,7 +177,7 @@ def _run(path: Path, workers: Sequence[WorkerTrace], messages: Sequence[str]) ->
     if iterations[longest] > UNEVEN * median:
         notes.append(
             f"{path}: iteration {steps[longest]} took {1e3 * iterations[longest]:.3g} ms, the median is "
-            f"{1e3 * median:.3g} ms: the mean is not that of iterations alike"
+            f"{1e3 * median:.3g} ms: the mean is of unlike iterations"
         )
     return ProfiledRun(
         path=path,

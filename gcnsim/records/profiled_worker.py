@@ -36,7 +36,7 @@ SMALL: Final = 0.05
 
 NO_KIND: Final = 255
 IGNORED: Final = 254
-"""Codes in the place of a kind: none is said, and to be left out."""
+"""Codes in place of a kind: none is said, and to be left out."""
 
 BESIDE: Final = tuple(KIND_CODE[kind] for kind, phase in PHASE.items() if phase not in (Phase.COMPUTE, Phase.OPTIMIZER))
 """Kinds that count on threads which do not train."""

@@ -253,8 +253,8 @@ def session_notes(run: RecordedRun) -> Iterator[str]:
     made = run.emulation
     if made is not None and run.workers > made["cores"] and not made.get("one_session"):
         yield (
-            f"{run.path}: each of its {run.workers} workers on {made['cores']} cores was in a session of its own, "
-            "among which Linux shares cores first: it waited longer at a time than the simulator has it"
+            f"{run.path}: each of its {run.workers} workers on {made['cores']} cores had its own session. Linux "
+            "divides cores among sessions first, so waits were longer than simulated"
         )
 
 
@@ -265,7 +265,7 @@ def quota_notes(run: RecordedRun) -> Iterator[str]:
     if quota is not None and beside * run.threads > quota:
         yield (
             f"{run.path}: {beside} workers of {plural(run.threads, 'thread')} had the time of {quota:g} CPUs (a "
-            "container's quota), so they were stopped for a part of it: its times are not those of whole cores"
+            "container's quota), so they were stopped part of the time: its times are not those of whole cores"
         )
 
 

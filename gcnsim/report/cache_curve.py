@@ -62,8 +62,8 @@ def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
     """The text of the command line, optionally with a line for each worker; ends with a newline."""
     origin, how = curve.origin, curve.how
     heading = (
-        f"{origin.graph_name}, {origin.sampler} at {origin.epsilon:g}: {curve.graphs - how.warm_up} graphs counted"
-        f" after {how.warm_up} of warm-up, rows of a graph in {how.order} order, refresh every {how.refresh}"
+        f"{origin.graph_name}, {origin.sampler} sampling at {origin.epsilon:g}: {curve.graphs - how.warm_up} graphs, "
+        f"after {how.warm_up} of warm-up; rows of a graph in {how.order} order; refresh every {how.refresh} graphs"
     )
     rows = [
         (
@@ -108,7 +108,7 @@ def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
         Sheet("Requests answered, all workers", heads, rates),
         title=info.title,
         heading="Hit rate by cache size",
-        caption="The share of requested boundary rows that each rule answers, by the share of boundary nodes that it"
-        " keeps. Drawn through: filled once; dashed: refreshed; dotted: filled on demand.",
+        caption="Hit rate of each cache policy against the share of boundary nodes that it keeps."
+        " Solid: filled once; dashed: refreshed; dotted: filled on demand.",
         warned=curve.notes,
     )

@@ -36,7 +36,7 @@ def render_calibration(record: Calibration, path: str) -> str:
         (f"graph {graph[:12]}", f"{factor:.2f} x", "sums over neighbours") for graph, factor in record.graphs.items()
     ]
     lines += aligned(rows, left=(True, False, True), indent=2)
-    lines += ["", "How far the laws are off (mean, 90th percentile, bias):"]
+    lines += ["", "Errors of the cost formulas (mean, 90th percentile, bias):"]
     for residual in record.residuals:
         errors = f"{100 * residual.mape:.1f} %, {100 * residual.p90:.1f} %, {100 * residual.bias:+.1f} %"
         lines.append(f"  {residual.term}: {errors} of {residual.points} points")

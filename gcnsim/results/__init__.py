@@ -23,11 +23,14 @@ from gcnsim.results.documents import (
 )
 from gcnsim.results.optional_sections import (
     Differs,
+    EnergyReport,
+    EnergyRow,
     Explanation,
     FailuresReport,
     FaultFree,
     MeasuredReport,
     OtherPricing,
+    OwnOrRent,
     PartitionSeeds,
     PricesReport,
     Suspect,

@@ -333,7 +333,7 @@ def refuse_contradictions(raw: Mapping[str, Any]) -> None:
         )
     if raw.get("gpudirect") and raw.get("transport") == "staged":
         raise ScenarioError(
-            "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes host memory by; "
+            "cluster.transport: staged is not allowed with cluster.gpudirect: true, which bypasses host memory; "
             "allowed: direct, or none"
         )
 

@@ -141,7 +141,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
             )
         if record.links_only and spec.measured_compute is None and chosen.kind == "gpu":
             raise ScenarioError(
-                f"cluster.calibration: {spec.calibration} knows links alone, no kernels; allowed: with "
+                f"cluster.calibration: {spec.calibration} has links only, no kernels; allowed: with "
                 "cluster.measured_compute (python -m runtime.measure measures it), or a calibration of a profile"
             )
         if chosen.kind == "gpu" and "launch_s" in record.figures["device"] and "call_s" not in record.figures["host"]:

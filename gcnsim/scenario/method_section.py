@@ -96,7 +96,7 @@ def written_knobs(method: Method) -> dict[str, object]:
 
 def describe_method() -> Iterator[tuple[str, str, str, object, str]]:
     """Rows (key, unit, allowed, default as written, documentation) of every key that the section may have."""
-    yield "name", "", _NAME.allowed, DEFAULT, "published system"
+    yield "name", "", _NAME.allowed, DEFAULT, "training method"
     for name, knob in all_knobs().items():
         having = [kind for kind in every_method().values() if kind.has(name)]
         rule, optional = _of_knob(knob)

@@ -38,7 +38,7 @@ class PartitionSpec:
         "METIS balances the parts' nodes, their edges, or nodes and training nodes",
         NODES,
     )
-    file: str | None = entry(_FILE, "an existing partition, instead of cutting", None, optional=True)
+    file: str | None = entry(_FILE, "an existing partition to use", None, optional=True)
     statistics: str = entry(
         Choice("statistics", lambda: ("profile", "published")),
         "source of the sizes of a dataset's parts: its profile, or published tables",

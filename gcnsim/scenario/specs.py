@@ -64,18 +64,20 @@ class ClusterSpec:
 
     gpus: int = entry(Number(True, 1, MOST_GPUS), "total number of GPUs, one worker each", 6)
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server; the last may hold fewer", 2)
-    device: str = entry(DEVICE, "device of the catalogue, or in a file", "t4")
+    device: str = entry(DEVICE, "a device: its name in the catalogue, or a file", "t4")
     bandwidth: float = entry(
         NETWORK, "raw bandwidth of a server's NIC, per direction; or the name of a network (ethernet-25g)", 1.875e9
     )
     latency: float | None = entry(
         QuantityRange(SECONDS, 0.0, 60.0), "latency of the network; null: the link's", None, optional=True
     )
-    pcie: str | None = entry(PCIE, "GPU to host; null: the slower of the device's and the host's", None, optional=True)
+    pcie: str | None = entry(
+        PCIE, "GPU-host link; null: the slower of the device's and the host's", None, optional=True
+    )
     link: str = entry(LINK, "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
         HOST,
-        "server of the catalogue, or in a file: its CPU, and its GPUs and NIC where the question gives none",
+        "a server: its name in the catalogue, or a file; sets the CPU, and the GPUs and NIC unless given",
         "generic-16",
     )
     shared_cores: bool = entry(Flag(), "servers emulated on one machine share its cores", False)
@@ -91,7 +93,7 @@ class ClusterSpec:
     )
     nvlink: float | None = entry(
         QuantityRange(BANDWIDTH, 125.0, 1.25e13, or_none=True),
-        "bandwidth of a GPU to the others of its server, per direction; null: the instance's, or else the device's",
+        "bandwidth from a GPU to the others in its server, per direction; null: the instance's, else the device's",
         None,
         optional=True,
     )
@@ -103,13 +105,13 @@ class ClusterSpec:
     )
     transport: str | None = entry(
         Choice("a transport", lambda: TRANSPORTS),
-        "direct (NCCL), or staged: whole copies in host memory (gloo); null: direct between GPUs, staged "
-        "where a platform or implementation: released says so",
+        "direct (NCCL), or staged: whole copies in host memory (gloo); null: direct, but staged with platform, "
+        "implementation: released or sockets: cores",
         None,
         optional=True,
     )
     gpudirect: bool | None = entry(
-        Flag(), "copies between GPU and NIC bypass host memory; null: where the host can", None, optional=True
+        Flag(), "copies between GPU and NIC bypass host memory; null: if the host can", None, optional=True
     )
     transfers: str = entry(
         Choice("an order", lambda: ("concurrent", "serial")),
@@ -147,21 +149,21 @@ class ClusterSpec:
     )
     sampler_device: str | None = entry(
         Choice("a device of samplers", lambda: SAMPLER_DEVICES),
-        "what draws graphs and mini-batches: host threads or the GPU; null: the method's usual",
+        "what draws graphs and mini-batches: host threads or the GPU; null: the method's default",
         None,
         optional=True,
     )
     sampler_threads: int | None = entry(
         Number(True, 1, 1024),
         "CPU threads that draw for one worker: they share a graph, or draw mini-batches ahead; null: the method's "
-        "usual",
+        "default",
         None,
         optional=True,
     )
     features: str | None = entry(
         Choice("a place", lambda: FEATURES),
         "where mini-batches read their rows: host memory, collected by cores (host) or read by the GPU (uva); or on "
-        "the GPU; null: the method's usual",
+        "the GPU; null: the method's default",
         None,
         optional=True,
     )
@@ -172,13 +174,13 @@ class ClusterSpec:
     )
     aggregator: str | None = entry(
         Choice("an aggregator", lambda: AGGREGATORS),
-        "what sums neighbours on CPU cores; null: as was measured",
+        "kernels that sum neighbours on CPU cores; null: those measured",
         None,
         optional=True,
     )
     threads: int | None = entry(
         Number(True, 1, 1024),
-        "CPU threads that each worker on cores computes with; null: as was measured",
+        "compute threads of each worker on CPU cores; null: as measured",
         None,
         optional=True,
     )
@@ -238,12 +240,12 @@ class WorkloadSpec:
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
     ids: str = entry(
         Choice("a way to read ids", lambda: IDS),
-        "ids of an edge list: node numbers, or integers or names to renumber",
+        "node ids in an edge list: numbers, compact (integers with gaps, to be renumbered), or names",
         "numbers",
     )
     ends: str | None = entry(
         Choice("two columns (source,target)"),
-        "columns of an edge list that hold the ends, by name or number from 1; null: as its header says",
+        "columns of an edge list that hold the ends, by name or number from 1; null: by the header",
         None,
         optional=True,
     )
@@ -256,14 +258,14 @@ class WorkloadSpec:
         Count(True, 1, 10**13), "undirected edges of a graph of workload.nodes, each counted once", None, optional=True
     )
     model: str | None = entry(
-        Choice("a model", lambda: MODELS), "layers of the model; null: the dataset's", None, optional=True
+        Choice("a model", lambda: MODELS), "type of the layers; null: the dataset's", None, optional=True
     )
-    layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
+    layers: int | None = entry(Number(True, 1, 1000), "number of layers; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
     heads: int = entry(Number(True, 1, 1024), "heads of attention (gat)", 1)
     heads_joined: str = entry(
         Choice("a way to join heads", lambda: HEADS_JOINED),
-        "heads of hidden layers share the width, or each has it and they are averaged (gat)",
+        "heads share the width of a hidden layer, or each has all of it and they are averaged (gat)",
         CONCATENATED,
     )
     sage_aggregator: str = entry(
@@ -275,19 +277,19 @@ class WorkloadSpec:
     norm: str = entry(Choice("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     dropout: float | None = entry(
         QuantityRange(FRACTION, 0.0, 0.999),
-        "share of each layer's input values that is dropped; any share takes the same time; null: GPUs' models drop "
-        "some, those on CPU cores none",
+        "share of each layer's input values that is dropped; any share takes the same time; null: some on GPUs, none "
+        "on CPU cores",
         None,
         optional=True,
     )
     dropout_order: str = entry(
         Choice("an order", lambda: DROPOUTS[1:]),
-        "dropout once rows have arrived, or before they leave their owners",
+        "dropout after rows arrive, or before they are sent",
         EXCHANGE_FIRST,
     )
     preaggregate: bool = entry(Flag(), "the input is aggregated once, before training", False)
     training_subgraph: bool = entry(Flag(), "only the training nodes of a graph file, and their edges", False)
-    dense_layers: int = entry(Number(True, 0, 1000), "number of final layers that sum no neighbours", 0)
+    dense_layers: int = entry(Number(True, 0, 1000), "number of final layers without a sum over neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(
@@ -298,7 +300,7 @@ class WorkloadSpec:
     )
     train_fraction: float | None = entry(
         QuantityRange(FRACTION, 0.0, 1.0, low_open=True),
-        "share of the nodes that train, for mini-batches; null: the data's, else 65%",
+        "share of nodes that are training nodes; null: the data's, else 65%",
         None,
         optional=True,
     )
@@ -371,7 +373,7 @@ class RunSpec:
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of every draw", 0)
     fidelity: str = entry(
         Choice("a fidelity", lambda: (AUTO, EXACT, COARSE)),
-        f"links shared at every instant, or coarsely; auto: coarse from {COARSE_FROM} GPUs",
+        f"how flows share a link: exact or coarse; auto: coarse from {COARSE_FROM} GPUs",
         AUTO,
     )
 

@@ -86,5 +86,9 @@ class WhatIf(Question):
         after="max_wait",
     )
     inject: Sequence[str] = option(
-        "Fault, e.g. pause:worker=0,seconds=2s", value=(), many=REPEATABLE, metavar="KIND:...", after="transport"
+        "Fault to inject, e.g. pause:worker=0,seconds=2s",
+        value=(),
+        many=REPEATABLE,
+        metavar="KIND:...",
+        after="transport",
     )

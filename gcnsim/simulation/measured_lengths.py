@@ -1,4 +1,4 @@
-"""Measured times in the place of a schedule's laws, by worker, kind, layer and direction of its operations.
+"""Measured times in place of a schedule's laws, by worker, kind, layer and direction of its operations.
 
 A file of measured times has the words of a run's recorder; a schedule has its own operations. What a worker does by
 itself is replaced: kernels, packing, sampling, look-ups. Messages, copies between host and device, all-reduces and
@@ -74,7 +74,7 @@ class Lengths:
 def with_measured(
     schedule: Schedule, scenario: Scenario, counts: AccessCounts, found: Answering, *, replayed: bool
 ) -> Schedule:
-    """The schedule with measured times in the place of the laws'. replayed: iterations are, else all are the mean.
+    """The schedule with measured times in place of the laws'. replayed: iterations are, else all are the mean.
 
     Raises ScenarioError for times that lack an operation that every training has.
     """

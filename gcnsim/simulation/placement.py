@@ -108,8 +108,8 @@ def statistics_warning(scenario: Scenario) -> str | None:
             "there (docs/surrogates.md)"
         )
     return (
-        f"the profile of {name} is of one partition of a drawn graph; partition.statistics published, with what is "
-        "printed and assumed of others, answers otherwise (docs/surrogates.md)"
+        f"the profile of {name} describes one partition of a drawn graph; partition.statistics published uses printed "
+        "and assumed figures, with another result (docs/surrogates.md)"
     )
 
 

@@ -244,7 +244,8 @@ def _supported_policies(
         raise ScenarioError("cache policy: none is given; allowed: static, demand, all or names of policies")
     ratio = ByDegreeRatio.name
     if ratio in chosen and not _has_cross_edges(trace.origin):
-        untold = f"{path}: graphs drawn by {trace.origin.sampler} at {trace.origin.epsilon:g} do not tell cross edges"
+        origin = trace.origin
+        untold = f"{path}: graphs drawn by {origin.sampler} at {origin.epsilon:g} do not determine cross edges"
         if ratio in names:
             raise ScenarioError(f"{untold}, which {ratio} needs; allowed: {', '.join(_others(ratio))}")
         chosen = tuple(name for name in chosen if name != ratio)

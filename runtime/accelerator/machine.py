@@ -40,7 +40,7 @@ from runtime.launch import Place
 
 
 class WaitMachine:
-    """What a worker at `place` has in the place of a GPU."""
+    """What a worker at `place` has in place of a GPU."""
 
     def __init__(self, accelerator: Accelerator, emulation: Emulation, place: Place, shared: Path | None) -> None:
         """shared: the file of the copy links that workers have in common; None: they have none."""

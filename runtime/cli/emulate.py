@@ -58,7 +58,7 @@ def accelerated(request: EmulationRequest, options: Mapping[str, Any]) -> Emulat
         return request
     chosen = device(name)
     if chosen.kind != "gpu":
-        raise ScenarioError(f"--accelerator: {name} is not a GPU; its workers really compute: leave the option out")
+        raise ScenarioError(f"--accelerator: {name} is not a GPU; workers on CPU cores really compute: omit the option")
     scale = SCALE if options["scale"] is None else options["scale"]
     _SCALE.check(scale, "--scale")
     if request.bandwidth / scale < _LEAST:
@@ -71,7 +71,7 @@ def accelerated(request: EmulationRequest, options: Mapping[str, Any]) -> Emulat
             f"{servers.name}, one for each sampler; allowed: 1 to {servers.cores.value:g}"
         )
     if request.latency_s:
-        raise ScenarioError("--latency: is not modelled with --accelerator, whose latency is measured; leave it out")
+        raise ScenarioError("--latency: is not modelled with --accelerator, whose latency is measured; omit it")
     if options["limiter"] == "exchange":
         raise ScenarioError("--limiter: exchange has no links to measure; allowed with --accelerator: netns, userns")
     shared = options["gpus_per_switch"] or 0

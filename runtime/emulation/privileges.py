@@ -45,7 +45,7 @@ def limiter_of(limiter: str) -> str:
 
 
 def enter(argv: Sequence[str]) -> NoReturn:
-    """Run `python -m runtime.emulate` with `argv` in a user namespace, in the place of this process."""
+    """Run `python -m runtime.emulate` with `argv` in a user namespace, in place of this process."""
     os.environ[INSIDE] = "1"
     os.execvp(_UNSHARE[0], [*_UNSHARE, sys.executable, "-m", "runtime.emulate", *argv])
 

@@ -29,7 +29,7 @@ _COMING_S: Final = 10.0
 def measure(network: Network | None, seconds: float, *, calm: bool = False) -> float | None:
     """Payload bytes/s that the slowest host receives; over loopback between two processes without a network.
 
-    calm: by processes that are first in line for a core, as workers are that wait in the place of computing. None when
+    calm: by processes that are first in line for a core, as workers are that wait in place of computing. None when
     a pump fails.
     """
     places = [("127.0.0.1", free_port()) for _ in range(2)] if network is None else _places(network)

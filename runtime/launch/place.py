@@ -53,7 +53,7 @@ def _checked(env: Mapping[str, str], whole: tuple[str, str], local: tuple[str, s
     launched = RENDEZVOUS in env
     for name in () if launched else ("MASTER_ADDR", "MASTER_PORT"):
         if name not in env:
-            raise ScenarioError(f"{name}: not set, but {whole[0]} is; torchrun sets both, by hand they must be too")
+            raise ScenarioError(f"{name}: not set, but {whole[0]} is; torchrun sets both; without it, set both")
     rank, world = _number(env, whole[0]), _number(env, whole[1])
     _below(whole, rank, world)
     if local is None:

@@ -206,7 +206,7 @@ def _judged(exit: Exit, failure: Failure | None) -> tuple[int, float, Cause]:
         signum = signal.SIGTERM if exit.code > 0 else -exit.code
         line = f"worker {exit.rank} was killed by {_name(signum)}"
         if signum == signal.SIGKILL:
-            line += " (by hand, or by the system for want of memory)"
+            line += " (by hand, or by the system because memory ran out)"
         return 1 if signum == signal.SIGABRT else 0, exit.at, Cause(line, 1, False)
     line = f"worker {exit.rank}: ended with exit code {exit.code} and gave no reason"
     return 1, exit.at, Cause(line, 1, False)

@@ -128,9 +128,7 @@ def _title(setting: Mapping[str, Any], record: SettingRecord) -> str:
     knobs = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in setting["knobs"].items())
     what = f"{setting['method']} ({knobs})" if knobs else setting["method"]
     aim = format_fraction(AIM)
-    reached = (
-        f"each mean known to {aim}" if record.known else f"not every mean known to {aim}, because the time was over"
-    )
+    reached = f"each mean known to {aim}" if record.known else f"not every mean known to {aim}, because time was up"
     return f"{what}, measured in {format_seconds(record.seconds)}; {reached}"
 
 

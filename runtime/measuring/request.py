@@ -117,7 +117,7 @@ def _method(name: str) -> type[Method]:
     if not found.alone:
         known = ", ".join(key for key, method in METHODS.items() if method.alone)
         raise ScenarioError(
-            f"--method: {found.name} sends whole blocks from worker to worker, so no part of it can be measured by "
+            f"--method: {found.name} sends whole blocks between workers, so its parts cannot be measured by "
             f"itself; allowed: {known}"
         )
     return found

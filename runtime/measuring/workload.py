@@ -30,7 +30,7 @@ QUIET: Final = 0.95
 """Of the time a part's threads run at least so much where nothing else wants the cores."""
 
 _NOT_QUIET: Final = (
-    "other programs had the cores meanwhile: training ran {} of the time; measure again when the machine is quiet"
+    "other programs used the cores: training ran only {} of the time; measure again when the machine is quiet"
 )
 _FEWER_BESIDE: Final = (
     "{} of {} processes that trained on the other cores ended early; kernels may be slower in a cluster"

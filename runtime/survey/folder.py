@@ -38,7 +38,7 @@ Made by `python -m runtime.survey` in {minutes:.1f} minutes, with {versions}.
 |---|---|---|---|---|
 {hardware}
 {between}
-Runs for a calibration: {seen}. Held out: {judged}. Which they are stands in `rule.yaml`, written before they ran.
+Runs for a calibration: {seen}. Held out: {judged}. `rule.yaml`, written before they ran, says which is which.
 
 ## Calibrate and validate
 
@@ -50,15 +50,15 @@ In this folder:
 
 ## Send it back
 
-In the folder above this one, without the graphs, which anyone can make up again:
+In the folder above this one, without the graphs, which can be generated again:
 
 ```sh
 {pack}
 ```
 
-Attach the archive to an issue of the gcnsim project, or say in one where it can be fetched. It holds measurements, the
-names of the hardware and the versions of software (the table below). Not in it: {untold}.
-Look for yourself: all but `access.trace`, `*.parquet`, `*.npz` and `*.bin` is text. What it is used for:
+Attach the archive to an issue of the gcnsim project, or link to it there. It contains measurements, hardware
+names and software versions (the table below). It does not contain {untold}.
+You can inspect it: all files except `access.trace`, `*.parquet`, `*.npz` and `*.bin` are text. How it is used:
 `docs/contribute_measurements.md`.
 
 ## What is here
@@ -77,7 +77,7 @@ Look for yourself: all but `access.trace`, `*.parquet`, `*.npz` and `*.bin` is t
 {dropped}
 """
 
-NOT_TOLD: Final = "names of servers, users and networks, addresses, data of yours, paths but those typed"
+NOT_TOLD: Final = "names of servers, users and networks, addresses, your data, paths other than those typed"
 """What a folder says nothing of."""
 
 
@@ -132,7 +132,7 @@ def readme(state: Mapping[str, Any], runs: Sequence[str], out: Path) -> str:
 def _emulated(facts: Mapping[str, Any] | None) -> str:
     if facts is None:
         return ""
-    waits = f"; waits in the place of {facts['accelerator']}, nothing computed" if "accelerator" in facts else ""
+    waits = f"; waits replace {facts['accelerator']}, nothing computed" if "accelerator" in facts else ""
     return f", emulated on one machine{waits}"
 
 

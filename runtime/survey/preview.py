@@ -214,7 +214,7 @@ def _fit(request: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping
 def _notes(request: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The notes to read before it starts."""
     if request.device == "cuda":
-        yield "tried on one GPU, not on several: seconds are assumed, and whatever fails is worth a report"
+        yield "tried on one GPU, not on several: seconds are assumed; please report any failure"
         try:
             gpu_of(machine["gpus"], "this machine")
         except ScenarioError as error:
@@ -222,9 +222,9 @@ def _notes(request: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Ma
     elif machine["gpus"]:
         yield f"this machine has {plural(len(machine['gpus']), 'GPU')}: --device cuda surveys them"
     if any(run["seconds"] is None for run in runs):
-        yield "seconds and bytes of runs on graphs that the rule does not make up are not known, nor in the sums"
+        yield "times and sizes of runs on graphs that the rule does not generate are unknown, and not in the sums"
     if request.out.is_absolute() or os.pardir in request.out.parts:
-        yield f"--out: records say paths as they are typed, so {request.out} would be in them; a relative one says less"
+        yield f"--out: records contain paths as typed, so they would contain {request.out}; a relative one reveals less"
 
 
 def preview_text(found: Mapping[str, Any]) -> str:
@@ -243,11 +243,11 @@ def preview_text(found: Mapping[str, Any]) -> str:
         f"{_megabytes(found['bytes'])} MB to send back",
         f"(graphs, another {_megabytes(found['graph_bytes'])} MB, are not sent).",
         f"Left out within {minutes}: {', '.join(found['left_out']) or 'nothing'}.",
-        "Which runs calibrate and which judge is the rule's, written before any is made; none does both.",
+        "The rule, written before any run, says which runs calibrate and which validate; none does both.",
         "",
-        "What the folder says of the machine:",
+        "What the folder contains about the machine:",
         *(f"  {line}" for line in _machine_lines(machine, found["versions"])),
-        f"  not in it: {NOT_TOLD}",
+        f"  not included: {NOT_TOLD}",
         "",
         "What to do with it, in the folder (its README has these lines too):",
         *(f"  {line}" for line in afterwards),

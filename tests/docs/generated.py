@@ -168,13 +168,13 @@ def _gpus() -> str:
     rows, error, inside = _figures(_given_rows())
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
-        "Our own runs on GPUs used a single H200. There, training equals training on CPUs; predictions for one worker "
-        "are 4 % off with measured compute, 15 % calibrated, 23 % from datasheets "
+        "Our own runs on GPUs used a single H200. There, training gives the same results as on CPUs; predictions for "
+        "one worker are 4 % off with measured compute, 15 % calibrated, 23 % from datasheets "
         "([details](docs/validation.md#one-gpu)). Several GPUs or GPU servers, and NCCL between GPUs, are untried. "
         f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
-        f"the median error is {error}, and {inside} of them fall inside the range. The model was developed with those "
-        f"timings in view. With {LARGE} ({many.split()[0]} timings), the median error is {far} "
-        "([how far to trust the numbers](docs/trust.md))."
+        f"the median error is {error}, and {inside} of them fall inside the range. We knew these timings when we "
+        f"developed the model, so expect larger errors elsewhere. With {LARGE} ({many.split()[0]} timings), the median "
+        f"error is {far} ([how far to trust the numbers](docs/trust.md))."
     )
 
 

@@ -1,4 +1,4 @@
-"""What mutations put in the place of what stands in a file."""
+"""What mutations put in place of what stands in a file."""
 
 from __future__ import annotations
 
@@ -56,4 +56,4 @@ VALUES: Final[tuple[Any, ...]] = (
     ),
     *([], {}, [[]], [None], {"": None}, [0] * 500, "*a", "!!int 1", "NaN", "-1ms", "=1+1", "../x", 3.0, 1e15, 10**18),
 )
-"""Values in the place of others in a document."""
+"""Values in place of others in a document."""

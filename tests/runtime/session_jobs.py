@@ -137,7 +137,7 @@ def worked(place: Place, words: Sequence[str], folder: str, terminal: TextIO | N
 
 
 def seen_on_a_terminal(place: Place, words: Sequence[str], folder: str) -> tuple[str, str]:
-    """What such a worker prints on standard output, and on a terminal in the place of standard error."""
+    """What such a worker prints on standard output, and on a terminal in place of standard error."""
     master, slave = os.openpty()
     with open(slave, "w", encoding="utf-8") as terminal:
         out = worked(place, words, folder, terminal)

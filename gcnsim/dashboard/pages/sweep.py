@@ -156,7 +156,7 @@ def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any
     text = f"{len(best):,} of {plural(done, 'answered point')} shown"
     text += f"; {others:,} refused or too large" if others else ""
     left = sweep.folder.points - len(records)
-    return text + (f"; {left:,} not yet asked, run the sweep again to go on." if left else ".")
+    return text + (f"; {left:,} not yet asked, run the sweep again to continue." if left else ".")
 
 
 def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:

@@ -248,8 +248,8 @@ def check_edge_list(sample: LineSample, where: str) -> None:
     text = line.strip()
     if _DOCUMENT.fullmatch(text):
         raise FileError(
-            f"{where}: line {number}: {text[:40]!r} is JSON or a list of Python, no edge; an edge list has the two ids "
-            "of an edge a line, as in 0,1"
+            f"{where}: line {number}: {text[:40]!r} is JSON or a Python list, not an edge; an edge list has two ids "
+            "per line, as in 0,1"
         )
 
 

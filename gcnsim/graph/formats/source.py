@@ -74,7 +74,7 @@ def _one_encoding(data: bytes, path: Path) -> bytes:
         try:
             data = data.decode(encoding).encode()
         except UnicodeError:
-            raise FileError(f"{path}: starts as {encoding.upper()} text does, but is none; save it as UTF-8") from None
+            raise FileError(f"{path}: starts like {encoding.upper()} text, but is not; save it as UTF-8") from None
     if b"\0" in data:
         raise FileError(f"{path}: holds NUL bytes: binary data, or UTF-16 without its mark; text is needed, as UTF-8")
     if b"\r" in data:

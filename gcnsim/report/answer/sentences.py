@@ -160,10 +160,10 @@ def limit_text(row: Row) -> str:
         resource, every = next((words for name, words in OF_KIND.items() if row.limited_by.startswith(name)), OTHERS)
         one, more = f"{resource} were ", f", {_percent(whole)} if {every} were"
     if whole <= CLOSE:
-        more += ", since other work beside it takes nearly as long"
+        more += ", because other work at the same time takes nearly as long"
     if waits_longer(row):
         waits = _percent(row.exposed_comm_s / row.iteration_s)
-        more += f"; it waits for communication for {waits}, but for several resources, each of which brings less"
+        more += f"; it waits for communication for {waits}, but for several resources, each of which alone saves less"
     return plain(f"{row.limited_by}: {_percent(share)} less time if {one}infinitely fast{more}")
 
 

@@ -16,6 +16,7 @@ from gcnsim.core.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
@@ -146,7 +147,7 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
     if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
         yield "speed-up: over full-graph training on the same machine"
     if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
-        yield "GPU compute limits where each link alone brings less, though waiting for them all takes longer"
+        yield "GPU compute is named if each link alone saves less, even if waiting for all of them takes longer"
 
 
 def _print_note(page: Page, note: str) -> None:
@@ -166,6 +167,7 @@ def _print_answer(page: Page, answer: WhatIf) -> None:
     page.pairs("No effect", sentences.no_effect_of(answer))
     page.block("Other partitions", sentences.partitions_of(answer))
     page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
+    page.pairs("Energy, with the building", energy_of(answer))
 
 
 def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:

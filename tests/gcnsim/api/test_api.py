@@ -211,7 +211,7 @@ def test_who_may_be_recommended() -> None:
         ({"target_accuracy": 0}, "--target-accuracy: 0"),
         ({"iterations_needed": {"psc-gcn": 0}}, "--iterations-needed: psc-gcn=0"),
         ({"iterations_needed": -1}, "--iterations-needed: -1"),
-        ({"mtbf": "90d"}, "--mtbf: is of a training; give --iterations-needed, or --target-accuracy"),
+        ({"mtbf": "90d"}, "--mtbf: applies to a whole training; give --iterations-needed, or --target-accuracy"),
         ({"runs": ["a"]}, "--runs: only valid with --target-accuracy"),
         ({"gpus": []}, "an empty list of values"),
     ],

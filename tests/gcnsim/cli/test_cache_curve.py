@@ -33,7 +33,7 @@ def call(*words: str | Path) -> int:
 def test_the_table_has_a_line_for_each_rule_size_and_worker(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(trace, "--size", "10%,50%") == 0
     short = capsys.readouterr().out.splitlines()
-    assert short[0].startswith("ring, vr at 0.2: 6 graphs counted after 0 of warm-up")
+    assert short[0].startswith("ring, vr sampling at 0.2: 6 graphs, after 0 of warm-up")
     rules = ["random", "degree", "degree-ratio", "inclusion", "inclusion-refresh"]
     assert [line.split()[0] for line in short[2:-1]] == [rule for rule in rules for _ in range(2)]
     assert short[-1] == "note: inclusion-refresh never refreshes: every 20 graphs, and the trace has 6"

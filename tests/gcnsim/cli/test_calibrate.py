@@ -126,7 +126,7 @@ def test_runs_of_another_machine_are_refused(
     (folder / "run.json").write_text(json.dumps(document))
     compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
     text = refused("calibrate", profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
-    assert text.startswith(f"gcnsim: {folder}: ran on {message}measured was ")
+    assert text.startswith(f"gcnsim: {folder}: ran on {message}but ")
 
 
 def test_a_trace_of_another_graph_is_refused(write_run: WriteRun, tmp_path: Path, refused: Refused) -> None:

@@ -165,9 +165,9 @@ def test_a_partition_that_is_there_is_described_and_written_as_ours(cycle: Path,
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--balance", "edges"], "--balance: edges is for a partition that is made here, not for owner.txt"),
-        (["--seed", "0"], "--seed: 0 is for a partition that is made here, not for owner.txt"),
-        (["--imbalance", "3%"], "--imbalance: 3% is for a partition that is made here, not for owner.txt"),
+        (["--balance", "edges"], "--balance: edges applies to a new partition, not to owner.txt"),
+        (["--seed", "0"], "--seed: 0 applies to a new partition, not to owner.txt"),
+        (["--imbalance", "3%"], "--imbalance: 3% applies to a new partition, not to owner.txt"),
     ],
 )
 def test_how_to_cut_is_refused_beside_a_partition(cycle: Path, words: list[str], message: str) -> None:
@@ -211,7 +211,7 @@ def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
 
 def test_info_of_several_labels_a_node_claims_no_homophily(tmp_path: Path) -> None:
     folder = write_saint(tmp_path / "yelp", classes={str(node): [1, 0] for node in range(10)})
-    assert "homophily       not said: needs one class a node" in _run("info", str(folder))
+    assert "homophily       not computed: needs one class per node" in _run("info", str(folder))
 
 
 def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:

@@ -64,9 +64,9 @@ def test_a_whole_instance_is_paid_where_the_host_is_one(capsys: pytest.CaptureFi
     ("argv", "message"),
     [
         (("--price", "t4=0.35"), "has no unit"),
-        (("--price", "a10g=0.35USD/h"), "--price: a10g is in no machine of the question; they have t4"),
+        (("--price", "a10g=0.35USD/h"), "--price: no machine of the question has a10g; they have t4"),
         (("--currency", "XYZ"), "--currency: no exchange rate"),
-        (("--exchange", "0.9"), "--exchange: 0.9 is of no currency"),
+        (("--exchange", "0.9"), "--exchange: 0.9 needs --currency"),
         (("--pricing", "sport"), "did you mean 'spot'"),
         (("--prices", "no-such.yaml"), "no-such.yaml"),
     ],

@@ -84,7 +84,7 @@ def test_a_dry_run_counts_the_points_and_does_nothing(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([*COMMAND], "--out: is not given; allowed: a folder, new or that of this question, or --dry-run"),
+        ([*COMMAND], "--out: is not given; allowed: a new folder, that of this question, or --dry-run"),
         (
             [*COMMAND, "--out", "x", "--axis", "method.tua=1"],
             "--axis method.tua: unknown field; did you mean 'meth",
@@ -102,7 +102,10 @@ def test_a_dry_run_counts_the_points_and_does_nothing(tmp_path: Path, capsys: py
             [*COMMAND, "--out", "x", "--axis", "cluster.bandwidth=25Gbps"],
             "--axis cluster.bandwidth: is given twice; allowed: once, e.g. cluster.bandwidth=5Gbps,10Gbps,25Gbps",
         ),
-        (["sweep", "statsu", "x"], "unknown command 'statsu', nor a file; did you mean 'status'? known: best, export,"),
+        (
+            ["sweep", "statsu", "x"],
+            "'statsu' is neither a command nor a file; did you mean 'status'? known: best, export,",
+        ),
         ([*COMMAND, "--out", "x", "--sample", f"lhs:{'9' * 5000}"], "is not KIND:N"),
         ([*COMMAND, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
         ([*COMMAND, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
@@ -143,7 +146,7 @@ def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.Capt
     for options, says in (
         ([], "holds the results of another question"),
         (["--price", "t4=0.5"], "--price t4: '0.5' has no unit; write a price per hour with its unit"),
-        (["--price", "l4=1USD/h"], "--price: l4 is in no machine of the question; they have t4"),
+        (["--price", "l4=1USD/h"], "--price: no machine of the question has l4; they have t4"),
     ):
         place = out if not options else str(tmp_path / "other")
         assert main([*COMMAND, *SMALL, *options, "--axis", "method.tau=1", "--out", place]) == 2

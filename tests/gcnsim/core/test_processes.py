@@ -107,7 +107,7 @@ def test_the_command_ends_in_one_line_when_a_process_of_its_own_is_killed() -> N
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "gcnsim: one of 2 processes was killed, as systems do that run out of memory; --processes 1 needs the least"
+        "gcnsim: one of 2 processes was killed, probably because memory ran out; --processes 1 needs the least"
     ]
 
 

@@ -177,7 +177,7 @@ def test_an_own_graph_says_what_was_read_of_it(answers: Answers, tmp_path: Path)
     # A ring of 40 nodes with two chords each: 120 edges, stored in both directions.
     assert read.startswith("Read from my ring.txt: 40 nodes, 240 stored entries")
     assert "at 2 parts; gcn, 4 layers, widths 128-256-256-256-16" in read
-    assert read.endswith("assumed, for the file has none: features, classes.")
+    assert read.endswith("not in the file, so assumed: features, classes.")
     assert read in str(what_if.machine(rows, None, question, read))
     assert what_if.read_of(PageQuestion(), answers, files) == ""
 

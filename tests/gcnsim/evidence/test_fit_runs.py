@@ -143,7 +143,7 @@ def test_measurements_of_another_kind_and_runs_of_another_machine_are_refused(
     files = parts_measured(tmp_path, folder)
     with pytest.raises(ScenarioError) as caught:
         calibrate(write_measurements(tmp_path / "other.json", other), [folder], measured_compute=files)
-    assert str(caught.value) == f"{folder}: ran on Xeon, measured was EPYC"
+    assert str(caught.value) == f"{folder}: ran on Xeon, but EPYC was measured"
 
 
 def test_runs_on_cores_need_the_times_of_their_parts(tmp_path: Path, write_run: WriteRun) -> None:
@@ -216,8 +216,8 @@ def test_runs_in_sessions_of_their_own_are_noted_where_workers_share_cores(tmp_p
         assert judge([folder], None, measured=files)[1] == heard
     assert text[1:] == [[], []]
     assert text[0] == [
-        f"{tmp_path / 'a'}: each of its 4 workers on 2 cores was in a session of its own, among which Linux shares "
-        "cores first: it waited longer at a time than the simulator has it"
+        f"{tmp_path / 'a'}: each of its 4 workers on 2 cores had its own session. Linux divides cores among "
+        "sessions first, so waits were longer than simulated"
     ]
 
 
@@ -269,7 +269,9 @@ def test_measured_compute_is_all_beside_busy_cores_or_all_alone(tmp_path: Path) 
     alone = parts_measured(tmp_path, runs[0], seconds=0.01, cores=2, beside=0)
     busy = parts_measured(tmp_path, runs[1], seconds=0.02, cores=2, beside=1)
     links = write_measurements(tmp_path / "links.json")
-    with pytest.raises(ScenarioError, match=r"02.parquet was measured beside busy cores, .*01.parquet alone; allowed"):
+    with pytest.raises(
+        ScenarioError, match=r"02.parquet was .* other cores busy, .*01.parquet with them idle; allowed"
+    ):
         calibrate(links, runs, measured_compute=[*alone, *busy])
     record = calibrate(links, runs[:1], measured_compute=alone)
     assert record.beside_busy is False

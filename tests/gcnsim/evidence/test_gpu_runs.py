@@ -131,9 +131,9 @@ def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun)
     on_gpus(other, gpus=("NVIDIA L4",))
     files = parts_measured(tmp_path, core)
     for profile, run, compute, text in (
-        (measured, other, [], "ran on l4, measured was t4"),
-        (measured, core, [], "ran on cpu-core, measured was t4"),
-        (cores, t4, files, "ran on t4, measured was cpu-core"),
+        (measured, other, [], "ran on l4, but t4 was measured"),
+        (measured, core, [], "ran on cpu-core, but t4 was measured"),
+        (cores, t4, files, "ran on t4, but cpu-core was measured"),
     ):
         with pytest.raises(ScenarioError) as caught:
             calibrate(profile, [run], measured_compute=compute)

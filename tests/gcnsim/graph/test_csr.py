@@ -195,7 +195,7 @@ def test_a_note_of_one_number_and_of_two_kinds_is_plain_english(tmp_path: Path) 
     )
     path.write_text("user,item,rating\n0,0,5\n1,1,4\n2,0,3\n")
     graph = load_graph(path)
-    second = "the second column's ids are nodes of another kind, from 3 on"
+    second = "nodes of the second column are another kind, numbered from 3"
     assert graph_notes(graph) == ("gap: ignored: rating", f"gap: {second}")
     assert str(graph.cleaning) == f"added 3 reverse entries, ignored: rating; {second}"
 

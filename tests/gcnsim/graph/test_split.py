@@ -296,7 +296,7 @@ def test_what_is_no_partition_says_what_is_wrong(ring: Graph, tmp_path: Path, ow
         ("0\n1\n".encode("utf-16"), "2 owners of 6 nodes"),
         ("0\n1\n".encode("utf-16-le"), "holds NUL bytes"),
         (b"1\n2\n2\n1\n3\n3\n", "parts 1 to 3, not 0 to 2; subtract 1 from each"),
-        (b"", "is empty; the number of its part is needed for each node, one a line"),
+        (b"", "is empty; each node needs the number of its part, one per line"),
         (b"PK\x03\x04 an archive", "an archive; write its owners with np.save"),
         (b"\x80\x04 a pickle", "a pickle, which is never opened; write its owners with np.save"),
         (b"GCNSIM\x00\x01", "is not a gcnsim file (or is truncated before its header)"),

@@ -126,7 +126,7 @@ def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: 
         ({"price": "g4dn.12xlrge=1USD/h"}, "did you mean 'g4dn.12xlarge'"),
         ({"price": "t4=1XYZ/h"}, "no exchange rate of XYZ is known"),
         ({"price": "generic-16=1USD/h"}, "unknown device or instance"),
-        ({"exchange": 0.9}, "--exchange: 0.9 is of no currency"),
+        ({"exchange": 0.9}, "--exchange: 0.9 needs --currency"),
         ({"currency": "XYZ"}, "--currency: no exchange rate of 'XYZ'"),
         ({"currency": "euros", "exchange": 0.9}, "three letters"),
         ({"currency": "EUR", "exchange": 0.0}, "--exchange: 0.0 is not allowed"),

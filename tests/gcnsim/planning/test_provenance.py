@@ -80,8 +80,8 @@ def test_a_graph_of_published_statistics_was_never_seen(question: dict[str, Any]
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (0.159, "; and 15.9 % either way, the error to expect of a run that was not fitted to"),
-        (None, "; fewer than three calibration runs tell no error, so that of fitted figures is not covered"),
+        (0.159, "; and 15.9 % either way, the expected error of a run that the fit did not use"),
+        (None, "; with fewer than three calibration runs, the error of fitted figures is unknown and not covered"),
     ],
 )
 def test_the_interval_says_what_the_calibration_adds(

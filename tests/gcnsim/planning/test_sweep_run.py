@@ -254,7 +254,7 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
     manifest = tmp_path / "out" / "sweep.json"
     content = json.loads(manifest.read_text(encoding="utf-8"))
     manifest.write_text(json.dumps(content | {"versions": content["versions"] | {"gcnsim": "0.0"}}), encoding="utf-8")
-    with pytest.raises(GcnsimError, match=r"was begun with gcnsim 0\.0"):
+    with pytest.raises(GcnsimError, match=r"was started with gcnsim 0\.0"):
         run(small(), tmp_path / "out", lambda: Cores(1))
 
 
@@ -278,7 +278,7 @@ def test_a_folder_of_a_file_that_has_changed_since_is_refused(tmp_path: Path) ->
     run(question, tmp_path / "out", Counted)
     run(question, tmp_path / "out", Counted)
     _own_graph(graph, 60)
-    with pytest.raises(GcnsimError, match=r"was begun with other contents of .*g\.txt; allowed: a new folder"):
+    with pytest.raises(GcnsimError, match=r"was started with other contents of .*g\.txt; allowed: a new folder"):
         run(question, tmp_path / "out", Counted)
 
 

@@ -102,8 +102,8 @@ HEADERS = [
     (_part(iterations=9_999_999), "has no row of iteration 4"),
     (_part(iterations=5), "has no row of iteration 4"),
     (_part(relative_error=-1), "parts[0].relative_error is -1"),
-    (lambda about: about | {"parts": [about["parts"][0]] * 2}, "stands there twice"),
-    (lambda about: about | {"skipped": [{"setting": 0, "part": 0, "reason": "too large"}]}, "stands there twice"),
+    (lambda about: about | {"parts": [about["parts"][0]] * 2}, "is there twice"),
+    (lambda about: about | {"skipped": [{"setting": 0, "part": 0, "reason": "too large"}]}, "is there twice"),
 ]
 
 
@@ -290,7 +290,7 @@ def test_what_is_beyond_is_told_in_words() -> None:
 def test_an_older_record_does_not_make_names_unseen() -> None:
     requested = {"method.psc-gcn": 1.0, "hosts": 2.0, "tau": 3.0, "rate": 0.1}
     assert list(beyond(requested, {"tau": (1.0, 2.0)}, "papers")) == [
-        "method, model, graph, hosts, latency and cache (an older record, which has them not; calibrate again)",
+        "method, model, graph, hosts, latency and cache (an older record without them; calibrate again)",
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",
     ]

@@ -66,7 +66,7 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationRepo
             "graph": {"text": "reddit", "kind": "surrogate"},
             "model": "GCN of 2 layers",
             "device": "2 x NVIDIA T4",
-            "interval": "90 % of joint draws",
+            "interval": "90 % of random draws",
             "assumptions": [],
             "measured": [],
             "calibration": "none: figures of data sheets",
@@ -104,7 +104,7 @@ Provenance
   graph: reddit (surrogate)
   model: GCN of 2 layers
   device: 2 x NVIDIA T4
-  interval: 90 % of joint draws
+  interval: 90 % of random draws
   calibration: none: figures of data sheets
   engine: reference
   version: 0.1.0
@@ -158,7 +158,7 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
         (
             {"share": 0.02, "kind_share": 0.04},
             "NIC of server 1: 2.0 % less time if this NIC were infinitely fast, 4.0 % if all NICs were, "
-            "since other work beside it takes nearly as long",
+            "because other work at the same time takes nearly as long",
         ),
         (
             {"share": 0.004, "kind_share": 0.004},
@@ -237,7 +237,7 @@ def test_payload_holds_totals_and_workers(curve: CacheCurve) -> None:
 
 def test_text_says_totals_workers_and_notes(curve: CacheCurve) -> None:
     lines = render_cache_curve(curve, workers=True).splitlines()
-    assert "20 graphs counted after 10 of warm-up" in lines[0]
+    assert "20 graphs, after 10 of warm-up" in lines[0]
     assert lines[2].split() == ["inclusion-refresh", "refreshed", "10%", "all", "2", "100", "40", "40.0%", "2", "3"]
     assert lines[4].split() == ["inclusion-refresh", "refreshed", "10%", "1", "1", "60", "30", "50.0%", "1", "3"]
     assert lines[-1] == "note: something was left out"

@@ -1,4 +1,4 @@
-"""Figures of a calibration record in the place of the catalogue's."""
+"""Figures of a calibration record in place of the catalogue's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured times in the place of the laws': worked by hand, replayed, interpolated, refused."""
+"""Measured times in place of the laws': worked by hand, replayed, interpolated, refused."""
 
 from __future__ import annotations
 

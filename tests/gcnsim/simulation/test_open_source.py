@@ -131,7 +131,7 @@ def test_what_a_reader_assumed_of_a_partition_is_a_warning(graph_file: Path, tmp
     (tmp_path / "ring.json").write_text('{"num_parts": 3, "node_map": {"_N": [[0, 20], [20, 40], [40, 60]]}}')
     base = replace(of_graph(graph_file), partition=PartitionSpec(file=str(tmp_path)))
     (line,) = open_source(base).warnings([base])
-    assert line.startswith(f"{tmp_path / 'ring.json'} gives parts by the numbers that DGL gave the nodes anew")
+    assert line.startswith(f"{tmp_path / 'ring.json'} uses DGL's new node ids")
 
 
 def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:

@@ -239,7 +239,7 @@ def test_a_trace_that_does_not_tell_cross_edges(small: Any, four: AccessTrace) -
     access_trace = record_nodes(parts, owners, rate=0.5, iterations=2, seed=0)
     whole = record_trace(parts, owners, sampler="full", epsilon=1.0, iterations=1, seed=0)
     for trace in (access_trace, whole):
-        with pytest.raises(ScenarioError, match="do not tell cross edges, which degree-ratio needs; allowed: random"):
+        with pytest.raises(ScenarioError, match="determine cross edges, which degree-ratio needs; allowed: random"):
             cache_curve(trace, ["degree-ratio"])
         curve = cache_curve(trace, ["static"], [0.3])
         assert curve.policies == ("random", "degree", "inclusion", "inclusion-refresh")

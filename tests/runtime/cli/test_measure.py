@@ -38,7 +38,7 @@ WRONG = {
     "too many parts": ("--parts 4000", "--workers: 4000 is more than the"),
     "method": ("--method pipegnc", "--method: unknown method 'pipegnc'; did you mean 'pipegcn'?"),
     "empty": ("--method full-graph,", "--method: unknown method ''"),
-    "blocks": ("--method full-graph,sancus", "--method: sancus sends whole blocks from worker to worker, so no part"),
+    "blocks": ("--method full-graph,sancus", "--method: sancus sends whole blocks between workers, so its parts"),
     "no knob": ("--method full-graph,pipegcn --epsilon 0.1", "--epsilon: no knob of full-graph, pipegcn; allowed: a"),
     "rate": ("--method psc-gcn --epsilon 0.1,2", "--epsilon: 2 is not allowed; a number above 0 and at most 1"),
     "whole": ("--method psc-gcn --tau 1,x", "--tau: 'x' is not a whole number; allowed: a whole number of at least 0"),
@@ -183,7 +183,9 @@ def test_what_is_wrong_is_one_line(name: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_docs_name_all_that_the_file_holds(measure: Measure) -> None:
-    section = (ROOT / "docs" / "files.md").read_text(encoding="utf-8").split(f"## Measured compute: `{FORMAT}`", 1)[1]
+    version = FORMAT.rpartition("/")[2]
+    pages = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    section = pages.split(f"## Measured compute, version {version}", 1)[1]
     content = set(re.findall(r"`(\w+)`", section.split("\n## ", 1)[0]))
     head, rows = measure()
     assert {*head, *rows, *rows["kind"], *COUNTS} <= content
@@ -351,7 +353,7 @@ def test_a_machine_that_is_not_quiet_is_noticed(
 
     monkeypatch.setattr(PartRun, "train", slowed)
     measure()
-    note = "note: other programs had the cores meanwhile: training ran 40.0 % of the time; measure again when the "
+    note = "note: other programs used the cores: training ran only 40.0 % of the time; measure again when the "
     assert (note in capsys.readouterr().err) == (share < 1)
 
 

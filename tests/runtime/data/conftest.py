@@ -16,7 +16,7 @@ NODES = 10
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Callable[..., str]:
-    """Writes a ring of 10 nodes with 3 features and 2 classes, `arrays` in the place of its own (None: left out)."""
+    """Writes a ring of 10 nodes with 3 features and 2 classes, `arrays` in place of its own (None: left out)."""
 
     def save(name: str = "ring", **arrays: AnyArray | None) -> str:
         nodes = np.arange(NODES)

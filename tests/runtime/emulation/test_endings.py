@@ -56,7 +56,7 @@ def test_a_killed_worker_ends_all_and_is_named(workers: int, start: Start) -> No
     os.kill(shell.worker(workers), signal.SIGKILL)
     code, _, err = shell.end()
     assert code == 1
-    words = f"worker {workers} was killed by SIGKILL (by hand, or by the system for want of memory)"
+    words = f"worker {workers} was killed by SIGKILL (by hand, or by the system because memory ran out)"
     assert err.splitlines()[1:] == [f"runtime.emulate: {words}"]
     nothing_left(shell, pids)
 

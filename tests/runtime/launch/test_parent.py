@@ -50,7 +50,7 @@ def test_a_users_error_is_said_once(start: Start) -> None:
 def test_a_killed_worker_is_the_cause_not_its_peers_complaint(start: Start) -> None:
     code, _, err = start("killed", workers=3).end()
     assert code == 1
-    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system for want of memory)\n"
+    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system because memory ran out)\n"
 
 
 def test_a_worker_killed_from_outside_ends_the_run_soon(start: Start, vanish: Vanish) -> None:

@@ -57,10 +57,10 @@ def test_a_slurm_job_of_one_task_or_without_a_meeting_point_is_no_launch() -> No
             {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"} | MEET,
             "LOCAL_RANK: set to '0', but LOCAL_WORLD_SIZE is not set; set both, as torchrun does",
         ),
-        (TORCHRUN, "MASTER_ADDR: not set, but RANK is; torchrun sets both, by hand they must be too"),
+        (TORCHRUN, "MASTER_ADDR: not set, but RANK is; torchrun sets both; without it, set both"),
         (
             SLURM | {"MASTER_ADDR": "node0", "SLURM_TASKS_PER_NODE": "11"},
-            "MASTER_PORT: not set, but SLURM_PROCID is; torchrun sets both, by hand they must be too",
+            "MASTER_PORT: not set, but SLURM_PROCID is; torchrun sets both; without it, set both",
         ),
         (
             SLURM | MEET | {"SLURM_TASKS_PER_NODE": "4,4"},

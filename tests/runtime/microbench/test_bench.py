@@ -191,4 +191,4 @@ def test_the_first_process_tells_of_all_transfers_by_their_names(crew: Crew) -> 
     first, other = crew.run(2, transfers)
     assert other == []
     assert set(first) == {name for name in KERNELS if name.startswith("nccl_")}
-    assert len(first) == 2 * 5 + 2 * 2, "pairs of two sizes, sums and exchanges of one"
+    assert len(first) == 2 * 3 + 2, "pairs of two sizes, sums of one"

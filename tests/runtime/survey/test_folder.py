@@ -96,7 +96,7 @@ def test_the_readme_has_the_two_commands(tmp_path: Path) -> None:
     assert "held-out-0-m0-r1" in text.split("## Left out")[1]
     assert str(tmp_path) not in text
     assert text.split("```sh\n")[2].startswith("tar -czf s.tar.gz --exclude=graphs s\n```\n")
-    assert "Not in it: names of servers, users and networks" in text
+    assert "It does not contain names of servers, users and networks" in text
 
 
 @pytest.mark.parametrize(

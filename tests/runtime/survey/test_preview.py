@@ -111,7 +111,7 @@ def test_graphs_that_are_not_made_up_have_no_size(tmp_path: Path) -> None:
     path.write_text(text.replace(line, "  near: {args: [--dataset, digits]}"), encoding="utf-8")
     found = preview(survey_request(tmp_path / "s", path), None)
     assert {(run["seconds"], run["bytes"], run["state"]) for run in found["runs"]} == {(None, None, "train")}
-    assert any(note.startswith("seconds and bytes of runs on graphs") for note in found["notes"])
+    assert any(note.startswith("times and sizes of runs on graphs") for note in found["notes"])
     assert "?" in preview_text(found)
 
 
@@ -123,7 +123,7 @@ def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for words in (
         "nothing is started, nothing is written", "2 on 1 server", f"rule.yaml, within {minutes} minutes",
         "full, about 1.0 minutes", f"Left out within {minutes} minutes: held-out-",
-        "not in it: names of servers, users",
+        "not included: names of servers, users",
         f"{hardware()['cpu']}, {hardware()['cores']} cores", f"torch {versions()['torch']}",
         "gcnsim calibrate profile.json --runs runs/calibration-0", "tar -czf s.tar.gz --exclude=graphs s",
         "gcnsim validate runs/held-out-* --calibration calibration.json --out report --measured-compute measured",
@@ -144,6 +144,6 @@ def test_what_its_owner_should_know_is_noted(tmp_path: Path, monkeypatch: pytest
     notes = preview(survey_request(tmp_path / "s", device="cuda"), None)["notes"]
     assert "tried on one GPU, not on several" in notes[0]
     assert "gcnsim calibrate will refuse the folder as it is: this machine: the catalogue has no GPU" in notes[1]
-    assert notes[2].startswith(f"--out: records say paths as they are typed, so {tmp_path / 's'} would be in them")
+    assert notes[2].startswith(f"--out: records contain paths as typed, so they would contain {tmp_path / 's'}")
     monkeypatch.setattr("runtime.survey.preview.hardware", lambda cuda: hardware() | {"gpus": ["Tesla T4"]})
     assert len(preview(survey_request(Path("s"), device="cuda"), None)["notes"]) == 1

@@ -1,4 +1,4 @@
-"""`python -m runtime.survey` on a server with T4s that are not there: waits in the place of what they would compute.
+"""`python -m runtime.survey` on a server with T4s that are not there: waits in place of what they would compute.
 
 For tests, which say in SURVEYED_GPUS how many: torch has them, kernels take in the micro-benchmarks what the laws of
 the simulator say, and training waits as long (runtime/accelerator). All else is what a user's survey runs.

@@ -265,7 +265,7 @@ Kinds = Callable[[dict[str, float]], list[bool]]
 
 @pytest.fixture
 def kinds(monkeypatch: pytest.MonkeyPatch) -> Kinds:
-    """Sums that take so many seconds, in the place of those of these names; the others cannot be imported."""
+    """Sums that take so many seconds, in place of those of these names; the others cannot be imported."""
 
     def put(seconds: dict[str, float]) -> list[bool]:
         seen: list[bool] = []

@@ -74,7 +74,7 @@ def test_a_killed_worker_ends_the_run_with_its_rank_and_signal(start: Start, log
     code, out, err = run.end()
     assert time.monotonic() - begin < 30.0
     assert (code, out) == (1, "")
-    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system for want of memory)\n"
+    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system because memory ran out)\n"
     assert all(gone(pid) for pid in pids)
 
 

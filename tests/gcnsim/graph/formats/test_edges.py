@@ -238,7 +238,7 @@ def test_marked_encodings_and_all_line_ends_are_read(tmp_path: Path, encoding: s
     ("content", "message"),
     [
         (_lines("", "{a} {b}").encode("utf-16-le"), "holds NUL bytes: binary data, or UTF-16 without its mark"),
-        (b"\xff\xfe0\x00 ", "starts as UTF-16 text does, but is none; save it as UTF-8"),
+        (b"\xff\xfe0\x00 ", "starts like UTF-16 text, but is not; save it as UTF-8"),
     ],
 )
 def test_an_encoding_that_cannot_be_read_is_named(tmp_path: Path, content: bytes, message: str) -> None:
@@ -323,7 +323,7 @@ def test_columns_that_number_two_kinds_of_nodes_make_two_ranges(tmp_path: Path, 
         [0, 2, 3, 4, 6, 8],
         [3, 4, 4, 3, 0, 2, 0, 1],
     )
-    assert "the second column's ids are nodes of another kind, from 3 on" in str(graph.cleaning)
+    assert "nodes of the second column are another kind, numbered from 3" in str(graph.cleaning)
 
 
 @pytest.mark.parametrize(
@@ -345,8 +345,8 @@ def test_a_first_line_whose_names_no_other_line_has_is_noted(tmp_path: Path) -> 
     path = tmp_path / "g.csv"
     (note,) = graph_warnings(_read(path, "employee,manager\nann,bob\nbob,carl\n", "names"))
     assert note == (
-        "g: the first line (employee, manager) may be a header, no other line has its names; "
-        "--ends employee,manager (workload.ends) takes it for one"
+        "g: the first line (employee, manager) may be a header, because its names occur on no other line; "
+        "--ends employee,manager (workload.ends) treats it as one"
     )
     chosen = load_graph(path, "names", ("employee", "manager"))
     assert (chosen.nodes, graph_warnings(chosen)) == (3, ())

@@ -173,7 +173,7 @@ def test_lines_that_only_a_spreadsheet_needs_are_passed_over(tmp_path: Path, tex
     ['{"source": 5, "target": 7}\n{"source": 7, "target": 2}\n', "[5, 7]\n[7, 2]\n", "(5, 7)\n(7, 2)\n", "[\n5\n"],
 )
 def test_json_and_tuples_are_refused_whatever_ids_are(tmp_path: Path, text: str, ids: str) -> None:
-    with pytest.raises(FileError, match=r"line 1: .* is JSON or a list of Python, no edge; .* as in 0,1"):
+    with pytest.raises(FileError, match=r"line 1: .* is JSON or a Python list, not an edge; .* as in 0,1"):
         _read(tmp_path / "g.csv", text, ids)
 
 

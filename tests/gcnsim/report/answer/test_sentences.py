@@ -125,6 +125,6 @@ def test_a_limit_that_the_shares_seem_to_deny_is_explained(answered: dict[str, A
         limited_by_kind_share=0.3, compute_s=0.4, exposed_comm_s=0.6, iteration_s=1.0,
     )  # fmt: skip
     text = sentences.limit_text(row)
-    assert text.endswith("it waits for communication for 60 %, but for several resources, each of which brings less")
+    assert text.endswith("for communication for 60 %, but for several resources, each of which alone saves less")
     assert "waits" not in sentences.limit_text(replace(row, compute_s=0.7, exposed_comm_s=0.3))
     assert "waits" not in sentences.limit_text(replace(row, limited_by_kind="nic"))

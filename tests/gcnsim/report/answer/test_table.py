@@ -189,7 +189,7 @@ def test_of_several_machines_it_says_what_the_speed_up_is_over(answered: dict[st
 
 
 def test_a_row_that_waits_longer_than_it_computes_has_a_note(answered: dict[str, Any]) -> None:
-    note = "GPU compute limits where each link alone brings less"
+    note = "GPU compute is named if each link alone saves less"
     row = answered["results"][0]
     row["limited_by"] = {"text": "GPU compute of all workers", "kind": "compute", "share": 0.2, "kind_share": 0.2}
     assert row["exposed_comm_s"] > row["compute_s"]
