@@ -17,6 +17,7 @@ from hypothesis import settings
 from gcnsim.core.ids import IntArray
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.hardware.link_specs import Link, LinkSpec
+from gcnsim.hardware.profiles import HOST
 from gcnsim.hardware.topology import Cluster, build_cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.schedule.schedule import Op
@@ -126,29 +127,25 @@ def gpu() -> DeviceProfile:
 
 @pytest.fixture(scope="session")
 def server() -> HostProfile:
-    """A host with four cores that draw 100 M edges and sort 10 M edges a second each."""
-    return HostProfile(
-        name="test-host",
-        title="Host of the tests",
-        cores=_figure(4),
-        memory_bandwidth=_figure(50e9),
-        sample_edges_per_s=_figure(1e8),
-        sort_edges_per_s=_figure(1e7),
-        build_entries_per_s=_figure(2e7),
-        message_s=_figure(0.0),
-        socket_bandwidth=_figure(1e9),
-        busy_core_rate=_figure(0.5),
-        slice_s=_figure(4e-3),
-        reduce_step_s=_figure(0.0),
-        gather_bandwidth=_figure(1e9),
-        work_spread=_figure(0.0),
-        operation_s=_figure(1e-4),
-        call_s=_figure(0.0),
-        rebuild_bytes=_figure(300.0),
-        staging_bandwidth=_figure(7e9),
-        neighbour_draws_per_s=_figure(1e7),
-        uva_efficiency=_figure(0.8),
-    )
+    """A host with four cores that draw 100 M edges and sort 10 M edges a second each; its other figures are 0."""
+    given = {
+        "cores": 4,
+        "memory_bandwidth": 50e9,
+        "sample_edges_per_s": 1e8,
+        "sort_edges_per_s": 1e7,
+        "build_entries_per_s": 2e7,
+        "socket_bandwidth": 1e9,
+        "busy_core_rate": 0.5,
+        "slice_s": 4e-3,
+        "gather_bandwidth": 1e9,
+        "operation_s": 1e-4,
+        "rebuild_bytes": 300.0,
+        "staging_bandwidth": 7e9,
+        "neighbour_draws_per_s": 1e7,
+        "uva_efficiency": 0.8,
+    }
+    figures: dict[str, Any] = {name: _figure(given.get(name, 0.0)) for name in HOST}
+    return HostProfile(name="test-host", title="Host of the tests", **figures)
 
 
 @pytest.fixture(scope="session")
