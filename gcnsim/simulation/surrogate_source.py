@@ -69,7 +69,8 @@ class SurrogateSource(Source):
         )
         if self.outline is not None:
             return _described("outline", facts, "sizes", f"{held}: {self.outline.assumed}")
-        missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
+        errors = sorted((origin.residuals or {}).items(), key=lambda item: int(item[0]))
+        missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in errors)
         text = f"{held}; its boundary compared with the published one: {missed or 'nothing published'}"
         text += f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""
         text += "" if note is None else f"; {note}"
