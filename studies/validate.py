@@ -26,7 +26,7 @@ from gcnsim.core.yaml_files import read_yaml
 from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.records.calibration import read_calibration
 from gcnsim.records.recorded_run import read_recorded_run
-from runtime.measuring.of_runs import files_of, runs_in
+from runtime.measuring.request import files_of, runs_in
 from studies.validation_runs import Planned, graphs_of, make, planned, there
 from studies.validation_tables import (
     COMMITTED,

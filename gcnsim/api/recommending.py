@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.measured import those_measured
 from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
-from gcnsim.api.targets import target_of
+from gcnsim.api.targets import site_of, target_of
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
@@ -134,7 +134,8 @@ def recommend(recommendation: Recommend) -> Recommended:
     target = target_of(recommendation, rule.methods)
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
-    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict)
+    site = site_of(recommendation, book)
+    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict, site)
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None

@@ -1,13 +1,16 @@
-"""When the training of a question is done, and what may end it early."""
+"""When the training of a question is done, what may end it early, and what its energy and its machine cost."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from gcnsim.core.errors import ScenarioError
-from gcnsim.hardware import ON_DEMAND
+from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.known_names import known_name
+from gcnsim.hardware import ON_DEMAND, PriceBook, amount_in, devices, hosts, is_file, known_device
 from gcnsim.methods import method_type
+from gcnsim.planning.energy import Site
 from gcnsim.planning.failures import Failures
 from gcnsim.planning.time_to_accuracy import ALL, Target
 from gcnsim.scenario.option import add_pair, flag
@@ -41,3 +44,51 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     pricing = ON_DEMAND if question.prices is None else question.prices.pricing
     failures = None if first is None else Failures.of(first, pricing, **given)
     return Target.of(accuracy, question.runs, iterations, failures)
+
+
+PER_KWH: Final = re.compile(r"(.+?)\s*/\s*kwh\s*", re.IGNORECASE)
+
+
+def site_of(question: Question, book: PriceBook) -> Site | None:
+    """Where the machine stands and whether it may be bought; None where no energy is asked for. Raises ScenarioError
+    for a part of a question."""
+    given = {name: question.read(name) for name in ("carbon", "pue", "gpu_power")}
+    own = {name: question.read(name) for name in ("life_years", "in_use")}
+    price = None if question.electricity is None else _per_kwh(question.electricity, book)
+    if question.purchase and (price is None or None in own.values()):
+        raise ScenarioError("--purchase: needs --electricity, --life-years and --in-use, all of them")
+    if not question.purchase and (first := next((name for name, value in own.items() if value is not None), None)):
+        raise ScenarioError(f"{flag(first)}: is of a bought server; give --purchase")
+    if price is None and all(value is None for value in given.values()):
+        return None
+    if not question.purchase:
+        return Site(price=price, **given)
+    purchases: dict[str, float] = {}
+    for text in [question.purchase] if isinstance(question.purchase, str) else question.purchase:
+        name, paid = _purchase(text, book)
+        if name in purchases:
+            raise ScenarioError(f"--purchase: {name or 'any server'} is given twice")
+        purchases[name] = paid
+    return Site(price=price, **given, purchases=purchases, **own)
+
+
+def _per_kwh(text: object, book: PriceBook) -> float:
+    """The price of a kWh in the currency of costs."""
+    match = PER_KWH.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ScenarioError(f"--electricity: {text!r} is not a price of a kWh; write e.g. 0.30EUR/kWh")
+    return amount_in(match[1], "--electricity", book.exchange, per_hour=False)
+
+
+def _purchase(text: str, book: PriceBook) -> tuple[str, float]:
+    """What may be bought, "" for any server, and its price in the currency of costs."""
+    name, _, price = (part.strip() for part in str(text).rpartition("="))
+    paid = amount_in(price, "--purchase", book.exchange, per_hour=False)
+    if paid <= 0:
+        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0")
+    if not name or is_file(name):
+        return name, paid
+    known = known_device(name) or known_name(name, hosts())
+    if known is None:
+        raise ScenarioError(f"--purchase: unknown device or host {name!r}; {nearest(name, {*devices(), *hosts()})}")
+    return known, paid

@@ -32,18 +32,6 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: in
     click.echo("\n".join(aligned(rows, headings, left=left)))
 
 
-FILE_FIELDS: Final = (
-    "cluster.calibration",
-    "cluster.measured_compute",
-    "workload.graph",
-    "workload.trace",
-    "workload.profile",
-    "partition.file",
-    "method.norms",
-)
-"""Fields of a scenario that name a file or a folder."""
-
-
 def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str] = ()) -> None:
     """Print `text` and its notes (on stderr), then do all `writes`; a failed write costs neither the answer nor another
     file.
@@ -159,6 +147,8 @@ def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
 
 def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
     """Return the scenario file at `path` and the files that it names. Raises FileError as `read_yaml` does."""
+    from gcnsim.scenario.load import FILE_FIELDS
+
     raw = read_yaml(path)
     files = [path, *overridden(overrides)]
     for section, _, key in (name.partition(".") for name in FILE_FIELDS):
@@ -174,6 +164,8 @@ def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
 
 def overridden(overrides: Iterable[str]) -> list[str]:
     """Return the files that `PATH=VALUE` settings name, without quotes."""
+    from gcnsim.scenario.load import FILE_FIELDS
+
     files = []
     for text in overrides:
         path, _, value = text.partition("=")

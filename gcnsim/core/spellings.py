@@ -133,6 +133,20 @@ def edge_rate(unit: str) -> UnitAlias:
     return _decimal(_EDGES, unit, "edges/s")
 
 
+def power(unit: str) -> UnitAlias:
+    """A unit of power.
+
+    >>> power("watts"), power("KW")
+    ('W', 'kW')
+    """
+    return {"w": "W", "watt": "W", "watts": "W", "kw": "kW", "kilowatt": "kW"}.get(unit.lower())
+
+
+def unknown(_: str) -> UnitAlias:
+    """A unit without other spellings."""
+    return None
+
+
 def price(unit: str) -> UnitAlias:
     """A price per hour: `usd/h`, `$/hour`."""
     return "USD/h" if _MONEY.fullmatch(unit) else None

@@ -236,6 +236,30 @@ RATE: Final = Quantity(
     written=("Medges/s", "edges/s"),
     other=spellings.edge_rate,
 )
+POWER: Final = Quantity(
+    noun="a power",
+    units={"W": Fraction(1), "kW": Fraction(1000)},
+    examples=("250W", "1.2kW"),
+    shown=("kW", "W"),
+    written=("W", "kW"),
+    other=spellings.power,
+)
+ENERGY: Final = Quantity(
+    noun="an energy",
+    units={"J": Fraction(1), "kJ": Fraction(10**3), "MJ": Fraction(10**6), "kWh": Fraction(36 * 10**5)},
+    examples=("2kJ", "1.5kWh"),
+    shown=("MJ", "kJ", "J"),
+    written=("kJ", "J"),
+    other=spellings.unknown,
+)
+CARBON: Final = Quantity(
+    noun="a mass of CO2 per kWh",
+    units={"kg/kWh": Fraction(1), "g/kWh": Fraction(1, 1000)},
+    examples=("380g/kWh", "0.38kg/kWh"),
+    shown=("kg/kWh", "g/kWh"),
+    written=("g/kWh", "kg/kWh"),
+    other=spellings.unknown,
+)
 
 
 def bandwidth(text: object) -> float:

@@ -25,7 +25,7 @@ from gcnsim.cost.device import (
     rows_seconds,
     spmm_seconds,
 )
-from gcnsim.cost.host_calls import STEP_CALLS, host_bound, with_host_calls
+from gcnsim.cost.host_calls import STEP_CALLS, host_bound, issued, with_host_calls
 from gcnsim.cost.layers import LayerCost, average_seconds, gradient_bytes, layer_cost, loss_seconds, step_seconds
 from gcnsim.cost.memory import RESERVED, Memory, MemoryCounts, partition_memory
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
@@ -88,6 +88,7 @@ __all__ = [
     "host_bound",
     "host_draw_core_seconds",
     "id_bytes",
+    "issued",
     "layer_cost",
     "layer_gradient_bytes",
     "longest_row",

@@ -3,7 +3,7 @@
 The host issues the GPU's work ahead, until it waits for a result. Between two such waits, a worker takes the longer of
 the host's calls and the GPU's kernels. A worker that exchanges rows of the same iteration waits in every layer; any
 other waits once in an iteration, for the loss. Calls of the optimizer's step and of the loop come after that wait, so
-nothing hides them.
+nothing hides them. A worker that waits in every product has each operation at least as long as its calls (`issued`).
 
 The counts are of `runtime.train`, read off three runs on an H200 that only the host bound (digits, 2 to 4 layers, 3.5
 to 4.2 ms an iteration, a third of it for recording). Their sum is known to some 10 %, how it divides less well.
@@ -11,14 +11,17 @@ to 4.2 ms an iteration, a third of it for recording). Their sum is known to some
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
 from gcnsim.core.ids import FloatArray
 from gcnsim.cost.device import Size
 from gcnsim.cost.layers import LayerCost, twice_mapped
+from gcnsim.timeline import OpKind
 from gcnsim.workload import LayerShape
 
 LAYER_CALLS = 7
@@ -31,6 +34,13 @@ LOSS_CALLS = 20
 
 STEP_CALLS = 32
 """Of the optimizer's step, and of the loop from one iteration to the next."""
+
+PRODUCT_CALLS: Final = 2
+"""Of one sparse product: the sum and its addition to those before."""
+
+_CALLS: Final[Mapping[OpKind, int]] = MappingProxyType(
+    {OpKind.AGGREGATE: PRODUCT_CALLS, OpKind.UPDATE: LAYER_CALLS - PRODUCT_CALLS, OpKind.LOSS: LOSS_CALLS}
+)
 
 
 def layer_calls(shape: LayerShape, *, norm: bool) -> int:
@@ -47,6 +57,13 @@ def host_bound(cost: LayerCost, call_s: Size, number: int = LAYER_CALLS) -> Laye
         update=cost.update + np.maximum(calls - forward, 0.0),
         update_backward=cost.update_backward + np.maximum(calls - backward, 0.0),
     )
+
+
+def issued(kind: OpKind, seconds: Size, call_s: Size) -> FloatArray:
+    """Seconds of one operation with its host calls of `call_s` each: the step adds them, others overlap them."""
+    if kind is OpKind.STEP:
+        return np.asarray(seconds + STEP_CALLS * call_s, dtype=np.float64)
+    return np.asarray(np.maximum(seconds, _CALLS[kind] * call_s), dtype=np.float64)
 
 
 def with_host_calls(
@@ -69,5 +86,5 @@ def with_host_calls(
         bound = [host_bound(cost, call_s, number) for cost, number in zip(layers, numbers, strict=True)]
         return bound, np.maximum(loss, LOSS_CALLS * call_s)
     busy = sum((cost.seconds for cost in layers), loss)
-    issued = (2 * sum(numbers) + LOSS_CALLS) * call_s
-    return list(layers), np.asarray(loss + np.maximum(issued - busy, 0.0), dtype=np.float64)
+    calls = (2 * sum(numbers) + LOSS_CALLS) * call_s
+    return list(layers), np.asarray(loss + np.maximum(calls - busy, 0.0), dtype=np.float64)

@@ -164,11 +164,6 @@ def partition_scatter(dataset: str, parts: int) -> SeedVariation:
     return SeedVariation(**values, source=f"{seeds}, and what neighbouring numbers of parts miss{widest}")
 
 
-def partition_spread(dataset: str, parts: int) -> tuple[float, float]:
-    """The largest worker's boundary nodes in another partition over those in this one: a 90 % interval (low, high)."""
-    return partition_scatter(dataset, parts).factors("boundary_largest")
-
-
 def _at(entry: Mapping[str, Any], parts: int) -> list[float]:
     """The figures at `parts`: between measured numbers of parts straight in their logarithm, constant beyond."""
     places = [log(row["parts"]) for row in entry["rows"]]

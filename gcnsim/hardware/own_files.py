@@ -171,7 +171,7 @@ def own_host(
     given = {**assumed["host"], **{key: value for key, value in raw.items() if value is not None}}
     given_figures = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
     given_figures |= {
-        key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None
+        key: _host_figure(given[key], key, f"{path}, {key}") for key in INSTANCE if given.get(key) is not None
     }
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in HOST_FACTS if raw.get(key) is not None

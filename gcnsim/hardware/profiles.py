@@ -45,8 +45,10 @@ class DeviceProfile:
     sums read rows that the last cache holds, over that of memory. link: name of the link to the host. nvlink:
     bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
     them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
-    the last cache on the device, through which all its cores read memory; None: not known, or of a core. spmm_curve:
-    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from.
+    the last cache on the device, through which all its cores read memory; None: not known, or of a core. power: watts
+    of the board; busy_power, waiting_power: shares of it that it draws while it computes and while it waits; None: not
+    known. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered
+    from.
     """
 
     name: str
@@ -68,6 +70,9 @@ class DeviceProfile:
     peer_to_peer: Fact | None = None
     l2_cache: Figure | None = None
     cache_rate: Figure | None = None
+    power: Figure | None = None
+    busy_power: Figure | None = None
+    waiting_power: Figure | None = None
     spmm_curve: Curve | None = None
 
     def provenance(self) -> tuple[str, ...]:
@@ -123,6 +128,9 @@ class HostProfile:
     None: no such links. peer_to_peer: whether its GPUs read each other's memory over PCIe. gpudirect: whether its
     cards read that of GPUs.
 
+    host_power: power of a server without its GPUs, with its switch port, over their board power. pue: power of the
+    building over that of its servers.
+
     Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
     and has had less; else slice_s.
     """
@@ -158,6 +166,8 @@ class HostProfile:
     peer_to_peer: Fact | None = None
     gpudirect: Fact | None = None
     wake_s: Figure | None = None
+    host_power: Figure | None = None
+    pue: Figure | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -117,10 +117,14 @@ NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
 """Figures of devices and instance-type hosts whose GPUs have links to each other."""
 CACHE: Final[Table] = {"l2_cache": units.NBYTES, "cache_rate": None}
 """Figures of a GPU's last-level cache."""
-DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE}
+POWER: Final[Table] = {"power": units.POWER, "busy_power": units.FRACTION, "waiting_power": units.FRACTION}
+"""Power of a GPU: its board's, and the shares of it that a computing and a waiting GPU draw."""
+DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE, **POWER}
 """Figures that a device may have."""
-INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
-"""Figures of hosts that are an instance type or a server of a known make."""
+SITE: Final[Table] = {"host_power": None, "pue": None}
+"""Power of the rest of a server over its GPUs' board power, and of its building over the server's."""
+INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS, **SITE}
+"""Figures of hosts that are an instance type or a server of a known make, and of their power."""
 CALIBRATED: Final[Table] = {"wake_s": units.SECONDS}
 """Host figures that only calibrations contain."""
 QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}

@@ -21,7 +21,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.fields import Choice, check_fields, entry
-from gcnsim.core.ids import IntArray, Iteration, Rank
+from gcnsim.core.ids import IntArray, Iteration, Rank, Seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.hardware.topology import Cluster
 from gcnsim.trace.counts import AccessCounts
@@ -118,6 +118,11 @@ class Facts:
     def device_of(self, rank: Rank) -> DeviceProfile:
         """The device of one worker."""
         return self.devices[rank] if self.devices else self.device
+
+    @property
+    def call_s(self) -> Seconds:
+        """Seconds of a host call that the GPU waits for; none in released code, whose own overheads have it."""
+        return 0.0 if self.released else self.host.call_s.value
 
 
 FULL = "full"

@@ -2,7 +2,7 @@
 
 Source: SANCUS, Algorithm 1, with its three stale tests (`stale_test`): by age (SCS-E), by age as readers see it
 (SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.workload.staleness`,
-`families.block_workers`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
+`families.block_broadcast`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
 sends every gradient (Algorithm 1), unless `skip_backward`; kept blocks are multiplied before anything is waited for.
 The mean iteration is that of a training, in whose first iterations, a share `warmup`, all blocks are sent: a cycle in
 which each block is sent as often as that asks for (`sent_blocks`). Without a skipped block it is `cagnet-1d`.

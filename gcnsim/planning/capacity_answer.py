@@ -31,13 +31,14 @@ from gcnsim.planning.capacity_report import (
 from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.planning.certainty import label_of
+from gcnsim.planning.energy import Site, energy_report
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report
 from gcnsim.planning.settings import shortlist
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.results import Advice, OtherRule, SearchReport, TargetRow
+from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
 from gcnsim.scenario import Scenario, setting_text, to_mapping
 from gcnsim.simulation import Result
 
@@ -50,7 +51,7 @@ class Question:
 
     rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
     settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
-    whose iterations to the accuracy are known.
+    whose iterations to the accuracy are known. site: where the machine stands, None where no energy is asked for.
     """
 
     goal: Goal
@@ -60,6 +61,7 @@ class Question:
     target: Target | None = None
     limit: int = LIMIT
     strict: bool = False
+    site: Site | None = None
 
 
 class Recommended(NamedTuple):
@@ -141,6 +143,7 @@ def _advice(
     point = point_of(studies, chosen, goal, book)
     others = other_rules(studies, chosen, question.rule, goal)
     label = label_of(chosen.scenario)
+    training = _to_done(studies, base, chosen, question)
     return Advice(
         scenario=to_mapping(replace(base, cluster=chosen.scenario.cluster, method=chosen.scenario.method)),
         provenance=provenance(studies, chosen.scenario, [studies.estimate(chosen.scenario)], {"goal": goal.text}),
@@ -163,7 +166,8 @@ def _advice(
         label=label,
         missed=None if met else unmet_goal(studies, chosen, goal, book, question.rule, others, assumptions),
         prices=prices_report(book),
-        training=_to_done(studies, base, chosen, question),
+        training=training,
+        energy=_energy(studies, chosen, question, training),
     )
 
 
@@ -179,6 +183,14 @@ def _to_done(studies: StudyCache, base: Scenario, chosen: Option, question: Ques
         return None
     subject = Subject.of(studies.accesses, base, target)
     return to_target(target, studies.estimate(chosen.scenario), subject, question.prices)
+
+
+def _energy(studies: StudyCache, chosen: Option, question: Question, training: TargetRow | None) -> EnergyReport | None:
+    """Return the energy of the choice; None if not asked."""
+    if question.site is None:
+        return None
+    row, rows = studies.estimate(chosen.scenario), [] if training is None else [training]
+    return energy_report([row], question.site, studies.seed, question.prices, question.target, rows)
 
 
 def _refuse_nothing(searched: Search) -> None:

@@ -15,7 +15,8 @@ from gcnsim.graph import graph_notes, load_graph, two_columns
 from gcnsim.planning.sweep_folder import MANIFEST, Folder, alone, begin, refuse_foreign
 from gcnsim.planning.sweep_points import Point, points_of
 from gcnsim.planning.sweep_question import Question, payload_of
-from gcnsim.planning.sweep_work import DEVICE, FILE_FIELDS, LOST, REFUSED, Executor, file_hash, files_of, versions
+from gcnsim.planning.sweep_work import DEVICE, LOST, REFUSED, Executor, file_hash, files_of, versions
+from gcnsim.scenario.load import FILE_FIELDS
 
 Progress: TypeAlias = Callable[[int, int], object]
 """A callback that receives the number of finished points and the total."""

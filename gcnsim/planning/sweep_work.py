@@ -29,6 +29,7 @@ from gcnsim.planning.sweep_points import Settings
 from gcnsim.planning.sweep_question import NONE, read_prices
 from gcnsim.results import KEYS
 from gcnsim.scenario import Scenario
+from gcnsim.scenario.load import FILE_FIELDS
 from gcnsim.simulation.templates import Templates
 
 DONE: Final = "done"
@@ -39,17 +40,6 @@ STATES: Final = (DONE, REFUSED, TOO_LARGE, LOST)
 """The states of a point: answered; refused by the method or the machine; skipped because it does not fit in memory;
 lost because its worker died several times.
 """
-
-FILE_FIELDS: Final = (
-    "cluster.calibration",
-    "cluster.measured_compute",
-    "workload.graph",
-    "workload.trace",
-    "workload.profile",
-    "partition.file",
-    "method.norms",
-)
-"""Fields of a scenario that name a file."""
 
 DEVICE: Final = "cluster.device"
 """A field that may name a file with a device of the user."""

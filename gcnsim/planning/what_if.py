@@ -15,6 +15,7 @@ from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_m
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.decisive import decisive
+from gcnsim.planning.energy import Site, energy_report
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose
@@ -24,7 +25,7 @@ from gcnsim.planning.simulated_draws import Deadline, simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Target, target_report
-from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, WhatIf
+from gcnsim.results import EnergyReport, FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
@@ -83,8 +84,7 @@ def what_if(
     shortlists = _shortlist_by_machine(studies, first, grid, rule)
     rows, too_heavy = _rows(studies, settings, shortlists, grid, progress)
     if_result = _found(studies, rows, shortlists, grid, rule, extras.prices, progress, deadline)
-    recommended = if_result.best.estimate
-    chosen = recommended.scenario
+    chosen = (recommended := if_result.best.estimate).scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
     recommendation = if_result.recommendation()
@@ -110,6 +110,7 @@ def what_if(
         partition_seeds=_partition_seeds(studies, chosen, extras.partition_seeds, progress),
         target=reached,
         prices=prices_report(extras.prices),
+        energy=_energy(studies, extras, target, estimates, other, reached),
     )
     return Answer(result, first, recommended, studies)
 
@@ -120,12 +121,32 @@ class Extras:
 
     measured: measured iteration times. partition_seeds: partitioner seeds to try for the recommended setting; 0 for
     none. prices: the hourly prices. max_wait_s: seconds after which no further draw is simulated; None for no limit.
+    site: where the machine stands, None where no energy is asked for.
     """
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
     max_wait_s: Seconds | None = None
+    site: Site | None = None
+
+
+def _energy(
+    studies: StudyCache,
+    extras: Extras,
+    target: Target | None,
+    estimates: Sequence[Estimate],
+    recommended: Estimate | None,
+    reached: TargetReport | None,
+) -> EnergyReport | None:
+    """Return the energy of every row and of the recommended setting, if it is no row; None if not asked."""
+    if extras.site is None:
+        return None
+    last = [] if recommended is None else [recommended]
+    ends = [] if reached is None else [*reached.rows, *([] if reached.recommended is None else [reached.recommended])]
+    apart = recommended is not None
+    asked = ([*estimates, *last], extras.site, studies.seed, extras.prices, target, ends)
+    return energy_report(*asked, last_apart=apart)
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:

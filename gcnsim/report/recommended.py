@@ -10,6 +10,7 @@ from gcnsim.core.errors import plural
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import range_text
 from gcnsim.planning.capacity_goal import percent, time_text
+from gcnsim.report.answer.energy import assumed_power, energy_text, own_text
 from gcnsim.report.answer.rows import plain, until_done
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
@@ -85,6 +86,10 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     if advice.training is not None:
         lines.append(("until done", until_done(advice.training)))
+    if advice.energy is not None:
+        (row,) = advice.energy.rows
+        own = [] if row.own is None else [("bought", own_text(row.own, advice.energy))]
+        lines += [("energy", energy_text(row, advice.energy)), *own, *assumed_power(advice.energy)]
     lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
     if advice.provenance.like_questions is not None:
         lines.append(("similar questions", advice.provenance.like_questions.text))

@@ -14,7 +14,14 @@ from gcnsim.core.ids import Bytes, Rank, Seconds, Server
 from gcnsim.core.shapes import JUDGED, OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
 from gcnsim.cost import Memory
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
-from gcnsim.results.optional_sections import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
+from gcnsim.results.optional_sections import (
+    EnergyReport,
+    FaultFree,
+    MeasuredReport,
+    PartitionSeeds,
+    PricesReport,
+    TargetReport,
+)
 from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import Certainty, Provenance
 from gcnsim.results.row import Row
@@ -163,6 +170,8 @@ class WhatIf:
     """The recommended setting with other seeds of the partitioner; only if asked for."""
     target: TargetReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """Time until the training is done; only if asked for."""
+    energy: EnergyReport | None = field(default=None, metadata=OMIT_IF_NONE)
+    """Energy, its cost and CO2; only if asked for."""
     prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
 

@@ -21,6 +21,7 @@ from gcnsim.core.shapes import (
     Within,
 )
 from gcnsim.hardware import PRICINGS
+from gcnsim.results.provenance import Assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,61 @@ class TargetRow:
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
     one_price: bool | None = field(default=None, metadata=OMIT_IF_NONE)
     """True: on demand and spot are not compared, because both have the same price."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOrRent:
+    """A bought machine against a rented one, without interest, staff, or power outside of use. Intervals: 90 %."""
+
+    purchase: Amount
+    """Of all servers."""
+    owned_per_hour: Amount
+    """An hour of use: the price spread over the machine's life, and electricity."""
+    owned_per_hour_low: Amount
+    owned_per_hour_high: Amount
+    rented_per_hour: Amount | None
+    """Null: no price is known."""
+    months: Amount | None
+    """Until a bought machine has cost less than a rented one; null: practically never, or no price is known."""
+    months_low: Amount | None
+    months_high: Amount | None
+    life_months: Positive
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyRow:
+    """Power and energy of a row with its building (PUE); null if unknown. Intervals: 90 %."""
+
+    unknown: Text | None = None
+    """Why the power is unknown; null if it is known."""
+    watts: Amount | None = None
+    """Mean power."""
+    joules: Amount | None = None
+    """Energy of an iteration."""
+    joules_low: Amount | None = None
+    joules_high: Amount | None = None
+    kwh: Amount | None = None
+    """Until the training is done, with failures where they are asked for; null also if that is not asked, or
+    practically never."""
+    kwh_low: Amount | None = None
+    kwh_high: Amount | None = None
+    cost: Amount | None = None
+    """Of these kWh, in the chosen currency."""
+    kg_co2: Amount | None = None
+    own: OwnOrRent | None = field(default=None, metadata=OMIT_IF_NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyReport:
+    """Energy of every row, its cost and CO2."""
+
+    rows: tuple[EnergyRow, ...]
+    """One entry for each row of results; of a recommendation the choice alone."""
+    currency: Currency
+    assumptions: tuple[Assumed, ...]
+    """Behind the power; beyond those of the time."""
+    recommended: EnergyRow | None = field(default=None, metadata=OMIT_IF_NONE)
+    """Of the recommended setting, if it is none of these rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from gcnsim.core.shapes import OMIT_IF_NONE, Amount, As, Count, Currency, OneOrMore, Positive, Share, Text, Within
 from gcnsim.results.advice import RuleReport
-from gcnsim.results.optional_sections import PricesReport, TargetRow
+from gcnsim.results.optional_sections import EnergyReport, PricesReport, TargetRow
 from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import AssumptionEffect, Provenance
 from gcnsim.results.row import Row
@@ -227,6 +227,8 @@ class Advice:
     """The chosen prices; only if the user chose some."""
     training: TargetRow | None = field(default=None, metadata=OMIT_IF_NONE)
     """The choice's training until it is done; only if its iterations are asked for."""
+    energy: EnergyReport | None = field(default=None, metadata=OMIT_IF_NONE)
+    """The choice's energy, its cost and CO2; only if asked for."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:

@@ -54,6 +54,17 @@ from gcnsim.workload.knobs import KNOBS
 
 LINK: Final = "link"
 
+FILE_FIELDS: Final = (
+    "cluster.calibration",
+    "cluster.measured_compute",
+    "workload.graph",
+    "workload.trace",
+    "workload.profile",
+    "partition.file",
+    "method.norms",
+)
+"""Fields of a scenario that name a file or a folder."""
+
 
 def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
     """The section `cluster` as written, plus the fields that its host and its network set.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Number
-from gcnsim.core.units import fraction, seconds
+from gcnsim.core.units import CARBON, POWER, SECONDS, Quantity, fraction
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
 from gcnsim.scenario.load import SECTIONS
@@ -33,16 +33,23 @@ def read_chance(raw: object, path: str) -> float:
     return float(found)
 
 
-def read_time(raw: object, path: str) -> float:
-    """Seconds above 0, of text with its unit. Raises ScenarioError or UnitError."""
-    try:
-        found = seconds(raw)
-    except UnitError as error:
-        raise UnitError(f"{path}: {error}") from None
-    if found == 0:
-        raise ScenarioError(f"{path}: {raw!r} is not allowed; a time above 0")
-    return found
+def read_quantity(quantity: Quantity) -> Callable[[object, str], float]:
+    """The reader of an amount above 0 with its unit. It raises ScenarioError or UnitError."""
 
+    def read(raw: object, path: str) -> float:
+        try:
+            found = quantity.parse(raw)
+        except UnitError as error:
+            raise UnitError(f"{path}: {error}") from None
+        if found == 0:
+            raise ScenarioError(f"{path}: {raw!r} is not allowed; {quantity.noun} above 0")
+        return found
+
+    return read
+
+
+read_time: Final = read_quantity(SECONDS)
+"""Seconds above 0, of text with its unit."""
 
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option("Number of nodes, for a graph known only by its size, e.g. 3M", "workload.nodes", metavar="COUNT"),
@@ -152,6 +159,34 @@ class Question:
     )
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
+    electricity: str | None = option(
+        "Price of electricity, e.g. 0.30EUR/kWh; the answer then has energy and its cost", metavar="PRICE"
+    )
+    carbon: str | None = option("CO2 of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
+    pue: float | None = option(
+        "Power of the building over that of its machines (PUE)", own=Number(False, 1.0, 10.0).read, kind="real",
+        default="1.3, assumed",
+    )  # fmt: skip
+    gpu_power: str | None = option(
+        "Power of a computing GPU, measured or capped, e.g. 250W; what a cap costs in time is not modelled",
+        own=read_quantity(POWER),
+        default="a share of the data sheet's",
+        metavar="POWER",
+    )
+    purchase: Sequence[str] = option(
+        "Price of a server, or of one with this GPU or host: compares buying with renting",
+        value=(),
+        many=REPEATABLE,
+        metavar="[NAME=]PRICE",
+    )
+    life_years: float | None = option(
+        "Years until a bought server is worth nothing, e.g. 4",
+        own=Number(False, 0.0, 100.0, low_open=True).read,
+        kind="real",
+    )
+    in_use: float | str | None = option(
+        "Share of all hours in which a bought server trains, e.g. 60%", own=read_chance, metavar="SHARE"
+    )
     prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
     iterations: int | None = option("Iterations to simulate", "run.iterations")
     seed: int | None = option("Seed of every random draw", "run.seed")

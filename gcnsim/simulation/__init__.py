@@ -5,18 +5,3 @@ from gcnsim.simulation.measured_setting import answering, measured_methods
 from gcnsim.simulation.metrics import balanced_parts, link_units, worker_parts
 from gcnsim.simulation.run import Result, simulate_scenario, tightest, write_schedule
 from gcnsim.simulation.time_limit import GRAIN, wrong_by
-
-__all__ = [
-    "GRAIN",
-    "Result",
-    "answering",
-    "balanced_parts",
-    "link_units",
-    "measured_methods",
-    "refuse_undrawn",
-    "simulate_scenario",
-    "tightest",
-    "worker_parts",
-    "write_schedule",
-    "wrong_by",
-]

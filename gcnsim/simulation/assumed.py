@@ -24,7 +24,7 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.core.streams import stream
-from gcnsim.hardware import CACHE, Figure, LinkProfile, figures_of
+from gcnsim.hardware import CACHE, POWER, SITE, Figure, LinkProfile, figures_of
 from gcnsim.scenario import DIRECT, RELEASED, STAGED, ClusterSpec, Scenario
 from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT
 from gcnsim.scenario.machine import Machine, resolve_machine
@@ -37,8 +37,8 @@ DRAWS: Final = 64
 """Joint draws of the assumptions: few enough to simulate; a share of them is accurate to about six points."""
 
 UNUSED: Final = frozenset(
-    {"memory", "flops_fp16", "nvlink", "nvlink_generation"}
-    | {f"{name} of a host" for name in ("gpus", "nic", "nics", "nvlink", "nvlink_generation")}
+    {"memory", "flops_fp16", "nvlink", "nvlink_generation", *POWER}
+    | {f"{name} of a host" for name in ("gpus", "nic", "nics", "nvlink", "nvlink_generation", *SITE)}
 )
 """Figures of the catalogue that no cost law reads."""
 

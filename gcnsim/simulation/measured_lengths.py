@@ -29,14 +29,16 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.core.streams import stream
 from gcnsim.methods.families.boundary_rows import BoundaryRows
-from gcnsim.records.compute_facts import MeasuredPart, OpKey, iteration_weights
-from gcnsim.records.compute_words import (
+from gcnsim.records.compute_facts import (
     LOOKUP,
     MOVED,
     STEP,
     WITHOUT_LAYER,
+    MeasuredPart,
+    OpKey,
     first_gap,
     in_schedule_words,
+    iteration_weights,
     placed,
     replayed,
     unmeasured,

@@ -159,7 +159,8 @@ class Metrics:
     """Means per iteration over the measured window: seconds, bytes, shares of one.
 
     iteration = compute + exposed comm + exposed other. exposed_comm + hidden_comm is the worker's communication: one of
-    its transfers is active, or it waits exposed. nic_bytes: sent by the busiest server NIC.
+    its transfers is active, or it waits exposed. nic_bytes: sent by the busiest server NIC. gpu_busy: by worker, the
+    share of the time in which it computes; gpu_utilization: their mean.
     """
 
     worker: Rank
@@ -172,6 +173,7 @@ class Metrics:
     gpu_utilization: float
     nic_utilization: float
     nic_bytes: float
+    gpu_busy: tuple[float, ...]
 
 
 def measure(run: Run, first: int) -> Metrics:
@@ -198,6 +200,7 @@ def measure(run: Run, first: int) -> Metrics:
         gpu_utilization=float(np.mean(busy)),
         nic_utilization=nic_share,
         nic_bytes=nic_bytes,
+        gpu_busy=tuple(busy),
     )
 
 
@@ -219,6 +222,7 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
         exposed_comm_s=metrics.exposed_comm_s + waited,
         gpu_utilization=metrics.gpu_utilization * share,
         nic_utilization=_at_most_full(metrics.nic_utilization * share),
+        gpu_busy=tuple(busy * share for busy in metrics.gpu_busy),
     )
 
 

@@ -12,9 +12,8 @@ from typing import Any, Final, NoReturn
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_named
 from gcnsim.records.compute_command import measure_command
-from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting
+from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting, first_gap, in_schedule_words
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.records.compute_words import first_gap, in_schedule_words
 from runtime.methods import method_type
 from runtime.options import Options, flag
 

@@ -1,6 +1,6 @@
 """The lengths of one worker's kernels as they were measured, iteration by iteration, in place of those of the laws.
 
-The rules are the simulator's (`gcnsim.records.compute_words`): one measured operation that is two kernels here is
+The rules are the simulator's (`gcnsim.records.compute_facts`): one measured operation that is two kernels here is
 shared as the laws would, what was not measured takes no time, and what has no kernel here is added to the map of its
 layer or to the step, as is the time in which the GPU waits for the host. Links say what copies and messages take.
 """
@@ -15,8 +15,16 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, Layer
 from gcnsim.core.streams import stream
-from gcnsim.records.compute_facts import MeasuredPart, OpKey
-from gcnsim.records.compute_words import LOOKUP, STEP, in_schedule_words, placed, replayed, unmeasured
+from gcnsim.records.compute_facts import (
+    LOOKUP,
+    STEP,
+    MeasuredPart,
+    OpKey,
+    in_schedule_words,
+    placed,
+    replayed,
+    unmeasured,
+)
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.lengths import Layered, OpSeconds
 

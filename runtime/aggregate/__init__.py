@@ -4,14 +4,3 @@ from runtime.aggregate.attention import attention_sum
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows, kept_for_compute
 from runtime.aggregate.maximum import neighbour_max
 from runtime.aggregate.numba_matrix import NumbaMatrix, matrix_kind
-
-__all__ = [
-    "Matrix",
-    "NumbaMatrix",
-    "PlainMatrix",
-    "Rows",
-    "attention_sum",
-    "kept_for_compute",
-    "matrix_kind",
-    "neighbour_max",
-]

@@ -127,7 +127,7 @@ def _links(options: dict[str, Any], where: Place | None) -> int:
 def _of_runs(options: dict[str, Any]) -> int:
     """A file for each graph, partition and model of the runs; files that are there stay, unless --overwrite says."""
     check_libraries()
-    from runtime.measuring.of_runs import files_of, runs_in
+    from runtime.measuring.request import files_of, runs_in
 
     folder = Path(options["out"] or FOLDER)
     files = files_of(runs_in(options["runs"]))

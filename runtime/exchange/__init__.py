@@ -17,34 +17,3 @@ from runtime.exchange.sampled_graph import (
 )
 from runtime.exchange.stand_in import Mail, StandIns
 from runtime.exchange.stopwatch import Stopwatch
-
-__all__ = [
-    "BatchBoundaries",
-    "BlockNeighbours",
-    "BlockPlace",
-    "BlockRing",
-    "BlockSums",
-    "Boundary",
-    "BoundaryView",
-    "CachedRows",
-    "Channel",
-    "Channels",
-    "DropoutConfig",
-    "Exchange",
-    "GraphBuilder",
-    "IterationContext",
-    "LoadedBatch",
-    "Mail",
-    "PeerError",
-    "Requests",
-    "SampledGraph",
-    "SendAll",
-    "StandIns",
-    "StepBoundaries",
-    "Stopwatch",
-    "Weights",
-    "exchange_norms",
-    "fetch_rows",
-    "request_rows",
-    "static_requests",
-]

@@ -11,15 +11,3 @@ from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure
 from runtime.launch.watch import Watch
 from runtime.launch.worker import check_libraries, disable_malloc_trim, run_worker
-
-__all__ = [
-    "Place",
-    "Watch",
-    "check_libraries",
-    "connect",
-    "disable_malloc_trim",
-    "launch",
-    "place",
-    "report_failure",
-    "run_worker",
-]

@@ -8,18 +8,3 @@ alone; the process that starts them computes nothing.
 from runtime.microbench.measurements import KERNELS, Measurement, document, table, write
 from runtime.microbench.process_group import ProcessError, measured
 from runtime.microbench.request import FULL, QUICK, TINY, MicrobenchRequest, TimeBudget
-
-__all__ = [
-    "FULL",
-    "KERNELS",
-    "QUICK",
-    "TINY",
-    "Measurement",
-    "MicrobenchRequest",
-    "ProcessError",
-    "TimeBudget",
-    "document",
-    "measured",
-    "table",
-    "write",
-]

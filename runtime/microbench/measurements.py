@@ -43,17 +43,8 @@ _KERNELS: Final[Mapping[str, str]] = {
     "p2p_oneway": "message to a peer and its 4-byte answer",
     "p2p_oneway_cpu_sender": "processor time of it, at the sender of the message",
     "p2p_oneway_cpu_receiver": "processor time of it, at its receiver",
-    "p2p_both": "messages to and from a peer at once",
-    "p2p_both_cpu": "processor time of it, per process",
-    "p2p_both_softirq": "interrupt time of it, of the whole machine",
     "all_reduce": "sum over all processes",
     "all_reduce_cpu": "processor time of it, per process",
-    "all_to_all": "messages to and from every peer at once",
-    "all_to_all_cpu": "processor time of it, per process",
-    "answer": "4-byte message to a process of this machine and its answer",
-    "answer_cpu": "processor time of it, at the end that answers",
-    "answer_beside": "the same while every process trains",
-    "answer_beside_cpu": "processor time of it, at the end that answers, training aside",
     "links_filled": "messages from each server to the next, of all workers at once",
     "copy_to_device": "host to device",
     "copy_to_host": "device to host",
@@ -64,7 +55,7 @@ _KERNELS: Final[Mapping[str, str]] = {
 _OVER_NCCL: Final = {
     f"nccl_{name}": f"{words}; between GPUs over NCCL"
     for name, words in _KERNELS.items()
-    if name.startswith(("p2p_", "all_")) and name != "p2p_both_softirq"
+    if name.startswith(("p2p_", "all_"))
 }
 KERNELS: Final[Mapping[str, str]] = {**_KERNELS, **_OVER_NCCL}
 """What each is, by name."""
@@ -73,10 +64,7 @@ CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", 
 BETWEEN_SERVERS: Final = "links_filled"
 """Measured only where there are several."""
 
-NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_", "nccl_", "answer", "links_")))
-WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
-"""Measured only where the system shows it."""
-
+NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_", "nccl_", "links_")))
 
 UpToAnHour: TypeAlias = Annotated[float, Within(minimum=0, maximum=3600)]
 

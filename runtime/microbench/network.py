@@ -1,16 +1,14 @@
-"""Transfers between processes: by size and number of peers, in seconds and in processor time.
+"""Transfers between processes: by size, in seconds and in processor time.
 
 Gloo carries tensors of the host, NCCL those of GPUs. **NCCL's have not run on GPUs yet.**
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -29,8 +27,6 @@ BATCHES: Final = 5
 """Processor time is read so often, since reading it costs a message's worth."""
 
 MOST_REPEATS: Final = 2_000
-_WINDOWS: Final = 2
-_STAT: Final = Path("/proc/stat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ def over_nccl(name: str, members: Sequence[Rank], control: Channel, device: torc
 
 
 def pairs(bench: Bench, carrier: Carrier, peer: Rank) -> None:
-    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `carrier`. params: bytes.
+    """`p2p_oneway` and its processor times between the two processes of `carrier`. params: bytes.
 
     peer: the other one; worker 0 is one of them.
     """
@@ -100,40 +96,14 @@ def pairs(bench: Bench, carrier: Carrier, peer: Rank) -> None:
         (1 << 10,), (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 22), tuple(4**i for i in range(5, 13))
     )
     for nbytes in (4, *sizes):
-        out, into, tiny = carrier.buffer(nbytes), carrier.buffer(nbytes), carrier.buffer(4)
-        first, answer = (out, tiny) if carrier.rank == 0 else (tiny, into)
+        whole, tiny = carrier.buffer(nbytes), carrier.buffer(4)
+        first, answer = (whole, tiny) if carrier.rank == 0 else (tiny, whole)
 
         def oneway(first: torch.Tensor = first, answer: torch.Tensor = answer) -> None:
             for tensor, outgoing in ((first, True), (answer, False))[:: 1 if carrier.rank == 0 else -1]:
                 carrier.exchange([Message(peer, tensor, outgoing)])
 
-        def both(out: torch.Tensor = out, into: torch.Tensor = into) -> None:
-            carrier.exchange([Message(peer, into, False), Message(peer, out, True)])
-
-        params = {"bytes": nbytes}
-        _record(bench, carrier, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
-        _record(bench, carrier, "p2p_both", params, both, ("_cpu",))
-
-
-def interrupts(bench: Bench, channel: Channel) -> None:
-    """`p2p_both_softirq`: what a transfer both ways costs the machine in interrupts, where the system shows it.
-
-    The system counts in ticks of some ms, so many transfers are counted at once; whatever else the machine does in the
-    meantime is counted too. params: bytes.
-    """
-    for nbytes in (1 << 10, 1 << 20):
-        messages = [Message(1 - channel.rank, torch.zeros(nbytes // 4), outgoing) for outgoing in (False, True)]
-        channel.barrier()
-        start = time.perf_counter()
-        channel.exchange(messages)
-        count = torch.tensor([1 + int(_WINDOWS * bench.budget.window_s / (time.perf_counter() - start))])
-        channel.broadcast(count)
-        before = _interrupt_seconds()
-        for _ in range(int(count)):
-            channel.exchange(messages)
-        after = _interrupt_seconds()
-        if channel.rank == 0 and before is not None and after:
-            bench.found("p2p_both_softirq", {"bytes": nbytes}, [(after - before) / int(count)], 2)
+        _record(bench, carrier, "p2p_oneway", {"bytes": nbytes}, oneway, ("_cpu_sender", "_cpu_receiver"))
 
 
 def all_reduces(bench: Bench, carrier: Carrier, processes: int) -> None:
@@ -146,18 +116,6 @@ def all_reduces(bench: Bench, carrier: Carrier, processes: int) -> None:
             carrier.all_reduce(tensor)
 
         _record(bench, carrier, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
-
-
-def all_to_alls(bench: Bench, carrier: Carrier, processes: int) -> None:
-    """`all_to_all` among the processes of `carrier`. params: bytes (of each message), peers."""
-    peers = [rank for rank in range(processes) if rank != carrier.rank]
-    for nbytes in bench.budget.of((1 << 10,), (1 << 10, 1 << 16, 1 << 20), tuple(4**i for i in range(5, 12))):
-        messages = [Message(peer, carrier.buffer(nbytes), outgoing) for outgoing in (False, True) for peer in peers]
-
-        def call(messages: list[Message] = messages) -> None:
-            carrier.exchange(messages)
-
-        _record(bench, carrier, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
 
 
 def _record(
@@ -207,13 +165,3 @@ def repeated(bench: Bench, channel: Channel, call: Callable[[], None]) -> Timed:
             cpu.append((time.process_time() - before) / int(agreed))
     every = [tensor.tolist() for tensor in channel.gather(torch.tensor(cpu, dtype=torch.float64))]
     return Timed(seconds, every)
-
-
-def _interrupt_seconds() -> float | None:
-    """Seconds that all cores have spent in interrupts since the system started; None where it does not say."""
-    try:
-        fields = _STAT.read_text(encoding="ascii").split("\n", 1)[0].split()
-    except OSError:
-        return None
-    ticks = sum(int(field) for field in fields[6:8])
-    return ticks / os.sysconf("SC_CLK_TCK")

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.launch import Place, connect, disable_malloc_trim
-from runtime.microbench import copies, maps, network, overheads, rows, sampling, sharing, sums, training, waking
+from runtime.microbench import copies, maps, network, rows, sampling, sharing, sums
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import prepared
 from runtime.microbench.measurements import Measurement
@@ -32,24 +32,22 @@ def run(request: MicrobenchRequest, place: Place, tell: Callable[[Measurement], 
     """
     options = Options(device=request.device, threads=request.threads)
     matrix_kind(request.aggregator)
-    bench = Bench(request, device_of(options, training.ALONE), tell)
+    bench = Bench(request, device_of(options, sharing.ALONE), tell)
     if bench.device.type == "cpu":
         # Memory as training has it.
         disable_malloc_trim()
     channels: dict[int, Channel] = {}
-    wire: Channel | None = None
     if place.world > 1:
         connect(place, PATIENCE_S, "gloo")
         counts = {*request.workers, 2, place.world} if request.network else {*request.workers, place.world}
         channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
-        wire = _channel(2, place)
     # Made before anything is timed: who makes it keeps a core from the one that measures.
     ready = sharing.kernels(bench) if bench.device.type == "cpu" else []
     _together(place, channels)
     if place.rank == 0 and request.kernels:
         _alone(bench, request.budget.rounds)
     if bench.device.type == "cpu":
-        _shared(bench, ready, place, channels, wire)
+        _shared(bench, ready, place, channels)
     _together(place, channels)
     prepared.cache_clear()
     if request.network:
@@ -61,35 +59,27 @@ def _alone(bench: Bench, rounds: int) -> None:
     shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
         bench.wake()
-        for part in (overheads, sums, maps, rows, sampling):
+        for part in (sums, maps, rows, sampling):
             part.measure(shorter)
         if bench.on_gpu:
             copies.measure(shorter)
 
 
-def _shared(
-    bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel], wire: Channel | None
-) -> None:
-    """What processes cost one another. wire: between the first two."""
-    _, _, train = ready[-1]
+def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel]) -> None:
+    """What processes cost one another."""
     for count in bench.request.workers:
         _together(place, channels)
         if place.rank < count:
             sharing.measure(bench, ready, channels.get(count), count)
-            # With several threads a kernel, those of training cannot be told from those of messages.
-            if wire is not None and count > 1 and bench.request.threads == 1:
-                waking.measure(bench, train, channels[count], wire, count)
 
 
 def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
     if place.rank < 2:
         network.pairs(bench, Carrier.gloo(channels[2]), 1 - place.rank)
-        network.interrupts(bench, channels[2])
     for count in bench.request.workers:
         _together(place, channels)
         if place.rank < count and count > 1:
             network.all_reduces(bench, Carrier.gloo(channels[count]), count)
-            network.all_to_alls(bench, Carrier.gloo(channels[count]), count)
     _together(place, channels)
     if bench.device.type == "cuda" and not bench.request.kernels:
         _network_of_gpus(bench, place, channels)
@@ -107,7 +97,6 @@ def _network_of_gpus(bench: Bench, place: Place, channels: dict[int, Channel]) -
                 network.pairs(bench, carrier, 1 - place.rank)
             if count in bench.request.workers:
                 network.all_reduces(bench, carrier, count)
-                network.all_to_alls(bench, carrier, count)
         _together(place, channels)
 
 

@@ -123,7 +123,7 @@ def measured_together(
 
 
 def _transfers(servers: Servers, bench: Bench) -> float:
-    """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all, then `links_filled`.
+    """Transfers between servers: `p2p_*` from the first to the second, sums of all, then `links_filled`.
 
     Gives the payload bytes/s of the slowest server.
     """
@@ -147,7 +147,6 @@ def _of_carriers(servers: Servers, bench: Bench, pair: Carrier, every: Carrier) 
         network.pairs(bench, pair, sum(ends) - place.rank)
     servers.channel.barrier()
     network.all_reduces(bench, every, place.world)
-    network.all_to_alls(bench, every, place.world)
     servers.channel.barrier()
 
 

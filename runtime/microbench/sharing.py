@@ -1,17 +1,26 @@
-"""Kernels in several processes at once: what cores, caches and memory that they share cost each of them."""
+"""Kernels and whole iterations in several processes at once: what each costs the others."""
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import torch
 
+from runtime.data import DatasetCache
 from runtime.exchange import Channel
+from runtime.launch import Place
 from runtime.microbench.bench import Bench, Call, no_collector
-from runtime.microbench.inputs import Shape, facts_of, matrix_of
+from runtime.microbench.inputs import Shape, facts_of, matrix_of, saved_graph
 from runtime.microbench.maps import activation, learnt_map
 from runtime.microbench.sums import product
-from runtime.microbench.training import iterations
+from runtime.options import Options
+from runtime.train.reduce import LocalSums
+from runtime.train.setup import WorkerState, prepare
+
+ALONE = Place(0, 1, 0, 1, True)
+CLASSES = 16
 
 Kernel = tuple[str, dict[str, float], Call]
 
@@ -73,3 +82,37 @@ def _maps(bench: Bench) -> list[Kernel]:
 def _iteration(bench: Bench) -> Kernel:
     size = bench.budget.of((64, 400, 16, 16, 2), (4_000, 60_000, 128, 128, 2), (4_000, 60_000, 128, 128, 2))
     return "iteration", *iterations(bench, *size)
+
+
+def iterations(
+    bench: Bench, nodes: int, entries: int, features: int, hidden: int, layers: int
+) -> tuple[dict[str, float], Call]:
+    """What is trained, and one iteration of it after another: full-graph training, recorded as by default."""
+    worker, params = _worker(bench, nodes, entries, features, hidden, layers)
+
+    def call(i: int) -> None:
+        worker.trainer.iteration(i, LocalSums())
+        worker.recorder.end_iteration()
+
+    return params, call
+
+
+def _worker(
+    bench: Bench, nodes: int, entries: int, features: int, hidden: int, layers: int
+) -> tuple[WorkerState, dict[str, float]]:
+    with tempfile.TemporaryDirectory(prefix="gcnsim-microbench-") as folder:
+        path, graph = saved_graph(Path(folder), nodes, entries)
+        options = Options(
+            graph=path,
+            random_features=features,
+            random_classes=CLASSES,
+            hidden=hidden,
+            layers=layers,
+            workers=1,
+            device=bench.request.device,
+            threads=bench.request.threads,
+            aggregator=bench.request.aggregator,
+        )
+        worker = prepare(options, ALONE, bench.device, DatasetCache())
+    sizes = {"nodes": nodes, "entries": graph.entries, "features": features, "hidden": hidden}
+    return worker, {**sizes, "classes": CLASSES, "layers": layers}

@@ -9,7 +9,7 @@ import torch
 
 from runtime.aggregate import Matrix
 from runtime.microbench.bench import Bench, Call
-from runtime.microbench.inputs import Shape, made_rows, prepared
+from runtime.microbench.inputs import Shape, made_rows, matrix_of, prepared
 
 MOST_WORK = 1 << 27
 """Entries times width of one call, at most: about a fifth of a second on one core."""
@@ -18,12 +18,20 @@ MOST_WORK_ON_GPU = 1 << 31
 """The same on a GPU: some milliseconds."""
 
 
+def launch(bench: Bench) -> None:
+    """`launch`, a product of one entry: what starting a kernel costs, however small its work. params: none."""
+    one, result = made_rows(1, 1, bench.device, "one"), torch.zeros(1, 1, device=bench.device)
+    matrix = matrix_of(Shape(1, 1, 1).made(), bench.device, bench.request.aggregator)
+    bench.time("launch", {}, lambda _: matrix.multiply(one, result))
+
+
 def measure(bench: Bench) -> None:
-    """`spmm` and `spmm_t`.
+    """`launch`, `spmm` and `spmm_t`.
 
     params: those of `facts_of`, of the matrix as it is multiplied forward; width. hot: 1 where every call has the same
     rows. apart: bytes touched between two uses of the same rows, of buffers in turn.
     """
+    launch(bench)
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     most = MOST_WORK_ON_GPU if bench.on_gpu else MOST_WORK
     for shape in _on_gpu(bench) if bench.on_gpu else _shapes(bench):

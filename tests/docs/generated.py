@@ -95,13 +95,13 @@ def _cross_edges() -> str:
 
 def _partition_spread() -> str:
     from gcnsim.core.yaml_files import read_yaml
-    from gcnsim.graph.partition_facts import FIGURES, FILE, partition_spread
+    from gcnsim.graph.partition_facts import FIGURES, FILE, partition_scatter
 
     rows = []
     for name, entry in read_yaml(FILE)["datasets"].items():
         cut = f"{entry['seeds']} seeds, {100 * entry['scale']:g} % of the nodes"
         for row in entry["rows"]:
-            low, high = partition_spread(name, row["parts"])
+            low, high = partition_scatter(name, row["parts"]).factors("boundary_largest")
             cells = (f"{100 * row[figure]:.1f} %" for figure in FIGURES)
             rows.append((f"`{name}`", str(row["parts"]), cut, *cells, f"{low:.2f} to {high:.2f}"))
         cells = (f"{100 * entry['neighbours'][figure]:.1f} %" for figure in FIGURES)

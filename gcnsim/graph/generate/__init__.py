@@ -14,19 +14,3 @@ from gcnsim.graph.generate.fitted import (
     surrogate_facts,
     surrogates,
 )
-
-__all__ = [
-    "BlockModel",
-    "Bordering",
-    "FitRow",
-    "SizeOnlyDataset",
-    "Surrogate",
-    "block_model",
-    "memory_needed",
-    "model_parameters",
-    "outline",
-    "outlines",
-    "surrogate",
-    "surrogate_facts",
-    "surrogates",
-]

@@ -16,9 +16,9 @@ import numpy as np
 from gcnsim.core.ids import FloatArray, IntArray, Layer
 from gcnsim.cost import (
     INDEX,
-    STEP_CALLS,
     WIDE_ID,
     drawing_core_seconds,
+    issued,
     layer_gradient_bytes,
     rebuild_seconds,
     receiving_seconds,
@@ -99,7 +99,7 @@ def step_of(facts: Facts, device: DeviceProfile, host: HostProfile) -> FloatArra
     """Seconds of an optimiser step, with the host's calls; in the released code, tensor by tensor."""
     fused = step_seconds(device, facts.shapes)
     if not facts.released:
-        return np.asarray(fused + STEP_CALLS * host.call_s.value, dtype=np.float64)
+        return issued(OpKind.STEP, fused, host.call_s.value)
     count = sum(layer_tensors(facts, layer) for layer in range(len(facts.shapes)))
     return np.asarray(fused + step_launch_seconds(device, count), dtype=np.float64)
 

@@ -147,13 +147,18 @@ def target_of(answer: WhatIf) -> list[tuple[str, str]]:
     target = answer.target
     if target is None:
         return []
-    rows, done = list(answer.results), list(target.rows)
-    if target.recommended is not None:
-        rows, done = [*rows, answer.recommendation.row], [*done, target.recommended]
+    done = [*target.rows, *([] if target.recommended is None else [target.recommended])]
+    labels = row_labels(answer, apart=target.recommended is not None)
+    return [(label, plain(until_done(row))) for label, row in zip(labels, done, strict=True)]
+
+
+def row_labels(answer: WhatIf, *, apart: bool) -> list[str]:
+    """The labels of the rows of results; apart: and that of the recommended setting, which is none of them."""
+    rows = [*answer.results, *([answer.recommendation.row] if apart else [])]
     labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(rows)]
-    if target.recommended is not None:
+    if apart:
         labels[-1] += ", recommended"
-    return [(plain(label), plain(until_done(row))) for label, row in zip(labels, done, strict=True)]
+    return [*map(plain, labels)]
 
 
 def until_done(row: TargetRow) -> str:

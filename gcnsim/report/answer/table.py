@@ -16,6 +16,7 @@ from gcnsim.core.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
@@ -166,6 +167,7 @@ def _print_answer(page: Page, answer: WhatIf) -> None:
     page.pairs("No effect", sentences.no_effect_of(answer))
     page.block("Other partitions", sentences.partitions_of(answer))
     page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
+    page.pairs("Energy, with the building", energy_of(answer))
 
 
 def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:

@@ -14,6 +14,7 @@ from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
+from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
@@ -67,6 +68,7 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Other partitions", [("partitions", text) for text in sentences.partitions_of(answer)]),
         ("No effect", sentences.no_effect_of(answer)),
         (provenance.target_title_of(answer), provenance.target_of(answer)),
+        ("Energy, with the building", energy_of(answer)),
     ]
 
 

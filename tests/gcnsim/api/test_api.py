@@ -1,20 +1,32 @@
-"""The Python API: a what-if in three lines, the same answers as the command line."""
+"""Answers in Python: what-if, options, timelines."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gcnsim
+from gcnsim.api import question, run_timeline, setting_run, what_if
+from gcnsim.api.iterations import compare
 from gcnsim.cli import main
-from gcnsim.core.errors import GraphError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
+from gcnsim.methods import COMPARED, methods
+from gcnsim.planning.settings import Grid, scenarios
+from gcnsim.report.figures.timeline import timeline_of_result
+from gcnsim.report.page.sections import DrawnTimeline, write_timelines_csv
+from gcnsim.scenario import SCHEMA, from_mapping
+from gcnsim.scenario.what_if import WhatIf
+from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, write_run
+from tests.gcnsim.evidence.test_compare import recorded
 
 
 def test_what_if_in_three_lines_equals_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,3 +127,174 @@ def test_a_simulation_is_shown_in_a_few_lines() -> None:
     simulation = gcnsim.simulate({"schema": "gcnsim.scenario/1", "cluster": {"gpus": 2}, "run": {"iterations": 2}})
     assert len(repr(simulation).splitlines()) == 3
     assert repr(simulation).splitlines()[1] in str(simulation)
+
+
+MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
+BASE = {"schema": SCHEMA, "cluster": {"gpus": 6, "bandwidth": "15Gbps"}}
+
+
+def grid(*method: str, **knobs: list[Any]) -> Grid:
+    return question._grid(from_mapping(BASE, "test"), list(method), MACHINES, knobs, {})
+
+
+def test_all_methods_may_leave_out_those_that_nobody_named_or_compares() -> None:
+    found = grid("all")
+    assert set(found.methods) == set(methods())
+    assert found.optional == set(methods()) - set(COMPARED)
+    assert grid("all", "cagnet-1d").optional == found.optional - {"cagnet-1d"}
+    assert grid("cagnet-1d").optional == frozenset(), "who is named must have a row"
+
+
+def test_values_are_taken_once_and_in_their_order() -> None:
+    found = grid("psc-gcn", tau=[2, 0], epsilon=[0.5, 0.1], cache=["30%"])
+    assert (found.taus, found.epsilons) == ((2, 0), (0.5, 0.1))
+    assert [cache.fraction for cache in found.caches] == [0.3]
+    assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
+    several = {"gpus": [1, 2, 2, 3, 2]}
+    base = from_mapping(BASE, "test")
+    assert question._distinct(several, "gpus", base) == (6, 2, 3), "the first as the scenario has it"
+
+
+def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
+    own, others = question._own_knobs(["method.batch=500,1000,500", "method.subgraph=5%,10%", "run.seed=3"])
+    assert own == {"batch": (500, 1000), "subgraph": (0.05, 0.1)}
+    assert others == ["run.seed=3"]
+    assert question._own_knobs(["method.layer_sizes=400,200"])[0] == {"layer_sizes": ((400, 200),)}, (
+        "one list, not two values"
+    )
+    with pytest.raises(ScenarioError, match=r"method\.batch: 'x' is not a whole number"):
+        question._own_knobs(["method.batch=500,x"])
+    found = question._grid(from_mapping(BASE, "test"), ["graphsage"], MACHINES, {}, {"batch": (500, 1000)})
+    assert [row.method.values()["batch"] for row in scenarios(from_mapping(BASE, "test"), found)] == [500, 1000]
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"tau": [True]}, "method.tau: True is not a whole number"),
+        ({"tau": [1.5]}, "method.tau: 1.5 is not a whole number"),
+        ({"epsilon": ["x"]}, "method.epsilon: 'x' is not a number"),
+        ({"cache": [30]}, r"method.cache: 30 has no unit; write 30% or 0.3"),
+        ({"cache": [True]}, r"method.cache: True has no unit"),
+    ],
+)
+def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], message: str) -> None:
+    with pytest.raises(GcnsimError, match=message):
+        grid("psc-gcn", **knobs)
+
+
+@pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "x"])
+def test_a_least_rate_is_above_0_and_at_most_1(least: Any) -> None:
+    with pytest.raises(ScenarioError, match="--min-sampling-rate"):
+        question._rule(None, WhatIf(min_sampling_rate=least))
+    assert question._rule(None, WhatIf(min_sampling_rate=1)).min_sampling_rate == 1.0
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, True, "2"])
+def test_a_most_staleness_is_a_whole_number_of_iterations(most: Any) -> None:
+    with pytest.raises(ScenarioError, match=f"--max-staleness: {most!r} is not allowed; a whole number"):
+        question._rule(None, WhatIf(max_staleness=most))
+    assert question._rule(None, WhatIf(max_staleness=0)).max_staleness == 0
+
+
+def test_who_may_be_recommended() -> None:
+    usual, named = question._rule(None, WhatIf()), question._rule(["all", "pipegcn"], WhatIf())
+    assert (usual.methods, usual.named) == (COMPARED, False)
+    assert (named.methods, named.named) == (("pipegcn",), True)
+    assert set(question._rule(["pipegcn"], WhatIf(allow="all")).methods) == set(methods())
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"target_accuracy": 1.01}, "--target-accuracy: 1.01"),
+        ({"target_accuracy": 0}, "--target-accuracy: 0"),
+        ({"iterations_needed": {"psc-gcn": 0}}, "--iterations-needed: psc-gcn=0"),
+        ({"iterations_needed": -1}, "--iterations-needed: -1"),
+        ({"mtbf": "90d"}, "--mtbf: applies to a whole training; give --iterations-needed, or --target-accuracy"),
+        ({"runs": ["a"]}, "--runs: only valid with --target-accuracy"),
+        ({"gpus": []}, "an empty list of values"),
+    ],
+)
+def test_what_a_question_cannot_ask(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        gcnsim.what_if(**question)
+
+
+def test_names_are_of_a_profilers_trace(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="--names: neither A nor B is a profiler's trace"):
+        compare(BASE, BASE, names=tmp_path / "names.yaml")
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ScenarioError, match="--names: neither"):
+        compare(tmp_path, BASE, names=tmp_path / "names.yaml")
+
+
+@pytest.mark.parametrize(("source", "message"), [(" ", "is not a path"), ("no/such", "no/such: does not exist")])
+def test_sides_that_are_not_there_are_refused(source: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        compare(source, BASE)
+
+
+__all__ = ["write_run"]
+
+
+def test_a_setting_is_the_run_that_what_if_writes() -> None:
+    options: dict[str, Any] = {"gpus": 2, "bandwidth": "15Gbps", "method": "psc-gcn", "tau": 1}
+    (row,) = what_if(**options).rows
+    run = setting_run(**options)
+    assert run.result.metrics.iteration_s == run.row.iteration_s == row.iteration_s
+    assert run.row.iteration_s_low is not None
+    with pytest.raises(ScenarioError, match="2 settings are asked for"):
+        setting_run(gpus=2, method=["psc-gcn", "pipegcn"])
+
+
+def test_measured_and_predicted_have_the_same_tracks(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(write_run, "run")
+    paths = [tmp_path / name for name in ("measured.json", "predicted.json", "both.html")]
+    words = [f"{option}={path}" for option, path in zip(("--out", "--predicted", "--html"), paths, strict=True)]
+    words += [f"--measured-compute={path}" for path in parts_measured(tmp_path, folder)]
+    assert main(["timeline", str(folder), *words]) == 0
+    measured, predicted = capsys.readouterr().out.splitlines()
+    assert measured == "measured   100 ms an iteration; steady: iteration 9"
+    assert predicted.startswith("predicted  ")
+    tracks = [
+        {
+            traceevent["args"]["name"]
+            for traceevent in json.loads(path.read_text())["traceEvents"]
+            if traceevent["name"] == "thread_name"
+        }
+        for path in paths[:2]
+    ]
+    assert tracks[0] == {"iterations", "compute", "send", "receive", "all-reduce"}
+    assert tracks[0] <= tracks[1]
+    assert "<h1>full-graph on small, 2 workers, measured</h1>" in paths[2].read_text()
+
+
+def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, text in (
+        ([str(tmp_path)], "run.json: cannot be read"),
+        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: describes files"),
+    ):
+        assert main(["timeline", *words]) == 2
+        line = capsys.readouterr().err
+        assert text in line
+        assert line.count("\n") == 1
+
+
+def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> None:
+    folder = recorded(write_run, "run")
+    found = run_timeline(folder, measured_compute=parts_measured(tmp_path, folder))
+    measured, predicted = found.data()
+    assert measured.unit == predicted.unit
+    write_timelines_csv(
+        tmp_path / "out.csv", [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
+    )
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(measured.blocks) + len(predicted.blocks)
+    first = measured.blocks[0]
+    assert rows[0]["row"] == measured.rows[first.row]
+    assert float(rows[0]["start_s"]) == first.start_s
+    assert timeline_of_result(found.predicted).blocks == predicted.blocks

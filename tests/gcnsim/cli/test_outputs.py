@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.cli.outputs import FILE_FIELDS, check_folder, check_outputs, show_and_write
+from gcnsim.cli.outputs import check_folder, check_outputs, show_and_write
 from gcnsim.core.errors import FileError
-from gcnsim.scenario.load import describe_schema
+from gcnsim.scenario.load import FILE_FIELDS, describe_schema
 from tests.gcnsim.cli.conftest import RING, Refused
 
 

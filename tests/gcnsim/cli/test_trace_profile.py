@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.graph.generate import outline
-from gcnsim.graph.partition_facts import partition_spread
+from gcnsim.graph.partition_facts import partition_scatter
 from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile
 from gcnsim.trace.sizes_only import mean_ratio
 from gcnsim.trace.stored_profile import read_profile, write_profile
@@ -44,7 +44,7 @@ def test_a_shipped_profile_says_how_other_partitions_differ(
     assert "\nother seeds  -10 % to +11 % boundary nodes of the largest worker" in capsys.readouterr().out
     assert call("info", "--dataset", "reddit", "--gpus", "6", "--json") == 0
     low, high = json.loads(capsys.readouterr().out)["other_partitions"]["boundary_largest"]
-    assert (low, high) == pytest.approx(partition_spread("reddit", 6))
+    assert (low, high) == pytest.approx(partition_scatter("reddit", 6).factors("boundary_largest"))
     out = tmp_path / "ring.profile"
     assert call("profile", ring, "--gpus", "3", "--out", out) == 0
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Named random streams: what a draw is for decides its numbers, nothing else does."""
+"""Named random streams, and the types of numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import itertools
 import subprocess
 import sys
 
+import numpy as np
+import pytest
+
+from gcnsim.core.ids import frozen
 from gcnsim.core.streams import stream
 
 Names = tuple[str | int, ...]
@@ -44,3 +48,13 @@ def test_the_numbers_of_seed_zero_never_change() -> None:
 
 
 STORED = [161, 594, 402, 429, 992]
+
+
+def test_frozen_is_a_read_only_view_and_leaves_the_original_alone() -> None:
+    array = np.arange(3)
+    view = frozen(array)
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 7
+    array[0] = 7
+    assert view.tolist() == [7, 1, 2]
+    assert np.shares_memory(array, view)

@@ -1,14 +1,18 @@
+"""Units are read at the door and written for readers: spellings, prefixes, a number for each layer."""
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.core import units
-from gcnsim.core.errors import UnitError
+from gcnsim.core import spellings, units
+from gcnsim.core.errors import ScenarioError, UnitError
+from gcnsim.core.per_layer import PerLayerValues
 
 QUANTITIES = [
     units.BANDWIDTH,
@@ -215,3 +219,66 @@ def test_three_digits_on_both_sides_of_every_step() -> None:
     """What rounds up to the next power of ten has one decimal less: 100, not 100.0."""
     shown = {99.95: "100", 99.94: "99.9", 9.995: "10.0", 9.994: "9.99", 0.9995: "1.00", 0.9994: "0.999", 0.25: "0.25"}
     assert {value: units._digits(value) for value in shown} == shown
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [units.BANDWIDTH, units.NBYTES, units.SECONDS, units.FRACTION, units.FLOPS, units.MONEY, units.RATE],
+)
+def test_other_spellings_never_change_a_proper_symbol(quantity: units.Quantity) -> None:
+    """What is read of a symbol as if it were a spelling is that symbol's own factor, or a doubt."""
+    for symbol, factor in quantity.units.items():
+        found = quantity.other(spellings.plain(symbol))
+        assert not isinstance(found, str) or quantity.units[found] == factor, symbol
+
+
+def test_every_choice_offered_is_a_unit() -> None:
+    letters = ("", "k", "K", "m", "M", "g", "G", "ki", "Ki", "KI")
+    ends = ("", "b", "B", "bit", "byte", "b/s", "B/s", "bps", "Bps", "BPS", "bit/s", "Bytes/s", "s")
+    for quantity in (units.BANDWIDTH, units.NBYTES, units.SECONDS):
+        for text in (f"{letter}{end}" for letter in letters for end in ends):
+            found = quantity.other(text)
+            offered = found.choices if isinstance(found, spellings.AmbiguousUnit) else (found,) if found else ()
+            assert set(offered) <= {*quantity.units}, text
+
+
+PLAIN, SHARED = PerLayerValues(), PerLayerValues(shares=True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "values"),
+    [
+        ("25,10", (25, 10)),
+        (" 25 , 10 ", (25, 10)),
+        (7, (7,)),
+        ([25, "10"], (25, 10)),
+        ("1", (1,)),
+        ("1000000000", (1_000_000_000,)),
+    ],
+)
+def test_numbers_of_every_layer(raw: Any, values: tuple[int, ...]) -> None:
+    assert PLAIN.read(raw, "p") == SHARED.read(raw, "p") == values
+    assert PLAIN.read(PLAIN.write(values), "p") == values
+
+
+def test_shares_stand_where_they_may() -> None:
+    assert SHARED.read("10%,5", "p") == (0.1, 5)
+    assert SHARED.write((0.1, 5)) == "10%,5"
+    assert SHARED.read("100%,0.5%", "p") == (1.0, 0.005)
+    with pytest.raises(ScenarioError, match="p: '10%,5' is not allowed; whole numbers of at least 1 separated"):
+        PLAIN.read("10%,5", "p")
+    assert "or shares (10%)" in SHARED.allowed
+
+
+@pytest.mark.parametrize("raw", ["0", "-1", "x", "", "1000000001", "101%", "0%", True, 2.5, None, [], [True]])
+def test_what_is_no_number_of_a_layer(raw: Any) -> None:
+    with pytest.raises(ScenarioError, match=r"^p: .* is not allowed; whole numbers of at least 1 or shares"):
+        SHARED.read(raw, "p")
+
+
+def test_values_made_by_hand_are_checked_too() -> None:
+    for wrong in ((), (0,), (True,), (0.0,), (1.5,), [5]):
+        with pytest.raises(ScenarioError, match="is not allowed"):
+            SHARED.check(wrong, "p")
+    with pytest.raises(ScenarioError, match="is not allowed"):
+        PLAIN.check((0.5,), "p")

@@ -1,14 +1,26 @@
-"""What a worker's GPU holds: the laws, against sums done by hand and published figures."""
+"""Bytes of a worker: partitions, blocks, checkpoints, by hand."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
-from gcnsim.cost import RESERVED, Memory, MemoryCounts, partition_memory
+from gcnsim.cost import (
+    RESERVED,
+    Block,
+    Memory,
+    MemoryCounts,
+    block_memory,
+    partition_memory,
+    swapped_host_bytes,
+    swapped_memory,
+)
+from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.timeline import Direction
-from gcnsim.workload import layer_shapes
+from gcnsim.workload import LayerShape, layer_shapes
 
 SHAPES = layer_shapes("gcn", 100, 20, 2, 5)
 HELD = MemoryCounts(inner=1000, entries=5000, crossing=800, boundary=300, rows=300, asked=200)
@@ -81,3 +93,135 @@ def test_rows_lie_in_their_buffers_as_they_travel() -> None:
     for packed in (half, int8):
         assert packed.workspace - fp32.workspace == 4 * 300 * 100, "the widest layer's rows, unpacked"
         assert replace(packed, boundary=0, workspace=0) == replace(fp32, boundary=0, workspace=0)
+
+
+WEIGHTS = 100 * 20 + 20 + 20 * 5 + 5
+BLOCK = Block(rows=10, entries=60, stages=4, received=12)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "features", "gpus", "printed", "unit", "digit"),
+    [
+        # SANCUS, Table 5 (rows marked input): printed MB and GB are binary.
+        (89_250, 500, 2, 170.2, 2**20, 0.05),
+        (89_250, 500, 4, 255.3, 2**20, 0.05),
+        (89_250, 500, 8, 297.9, 2**20, 0.05),
+        (232_965, 602, 2, 0.5, 2**30, 0.05),
+        (232_965, 602, 4, 0.8, 2**30, 0.05),
+        (232_965, 602, 8, 0.9, 2**30, 0.05),
+        (1_598_960, 200, 2, 1.2, 2**30, 0.05),
+        (1_598_960, 200, 4, 1.8, 2**30, 0.05),
+        (1_598_960, 200, 8, 2.1, 2**30, 0.05),
+        (2_449_029, 100, 2, 0.9, 2**30, 0.05),
+        (2_449_029, 100, 4, 1.4, 2**30, 0.05),
+        (2_449_029, 100, 8, 1.6, 2**30, 0.05),
+    ],
+)
+def test_history_is_the_published_size(
+    nodes: int, features: int, gpus: int, printed: float, unit: float, digit: float
+) -> None:
+    one = (LayerShape(features, 16, 1),)
+    rows = nodes // gpus
+    held = block_memory(one, Block(rows=rows, entries=0, stages=gpus, received=rows, stored=nodes - rows), norm=False)
+    assert held.cache / unit == pytest.approx(printed, abs=digit * 1.05)
+
+
+def test_a_block_row_of_two_layers_by_hand() -> None:
+    held = block_memory(SHAPES, BLOCK, norm=False)
+    assert held.features == 10 * (4 * 100 + 8)
+    assert held.adjacency == 8 * 60 + 4 * 4 * 11
+    assert held.activations == 4 * 10 * 20
+    assert held.boundary == 4 * 12 * 100, "one block at a time, of the widest rows"
+    assert held.cache == 0
+    assert (held.model, held.gradients, held.optimizer) == (4 * WEIGHTS, 4 * WEIGHTS, 8 * WEIGHTS)
+    assert held.workspace == 4 * 10 * (100 + 20 + 3 * 5)
+    assert block_memory(SHAPES, BLOCK, norm=True).activations == 2 * held.activations
+
+
+def test_replicas_add_a_buffer_for_the_sums_of_the_others() -> None:
+    alone, shared = (block_memory(SHAPES, replace(BLOCK, replicas=c), norm=False) for c in (1, 2))
+    assert shared.boundary - alone.boundary == 4 * 10 * 100
+
+
+def test_kept_blocks_are_received_where_they_stay() -> None:
+    plain = block_memory(SHAPES, BLOCK, norm=False)
+    memory = block_memory(SHAPES, replace(BLOCK, stored=30), norm=False)
+    assert memory.boundary == 0
+    assert memory.cache == 30 * (8 * 100 + 4 * 20)
+    assert block_memory(SHAPES, replace(BLOCK, stored=30, copied=10), norm=False).cache == memory.cache + 4 * 10 * 120
+    assert memory.total - memory.cache == plain.total - plain.boundary
+
+
+def test_roc_holds_its_model_and_the_largest_step() -> None:
+    held = swapped_memory(SHAPES, 10, 7, 60)
+    product = 4 * 10 * (100 + 20)
+    summed = 4 * (2 * 10 + 7) * 20 + 8 * 60 + 4 * 11
+    assert held.workspace == max(product, summed)
+    assert held.total == held.workspace + 4 * 4 * WEIGHTS
+    many = swapped_memory(SHAPES, 10, 700, 60)
+    assert many.workspace == 4 * 720 * 20 + 8 * 60 + 4 * 11
+
+
+def test_the_servers_memory_holds_what_roc_swaps() -> None:
+    assert swapped_host_bytes(SHAPES, 10, 60) == 10 * 408 + 8 * 60 + 4 * 11 + 4 * 10 * (2 * 25 + 100)
+
+
+def test_a_layer_that_sums_nothing_receives_nothing() -> None:
+    first = replace(SHAPES[0], gathers=False)
+    held = block_memory((first, SHAPES[1]), replace(BLOCK, stored=30), norm=False)
+    assert held.cache == 30 * 4 * 20
+    assert swapped_memory((first,), 10, 700, 60).workspace == 4 * 10 * 120
+
+
+TRAININGS = 4_000
+
+
+def simulated(work: float, interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+    """The mean time of trainings whose failures are drawn one by one."""
+    draw = np.random.default_rng(7)
+    total = 0.0
+    for _ in range(TRAININGS * round(work / interval)):  # a piece forgets what was before it
+        needed = interval + checkpoint
+        while (fails := float(draw.exponential(mtbf))) < needed:
+            total += fails
+            needed = restart + interval + checkpoint
+        total += needed
+    return total / TRAININGS
+
+
+@pytest.mark.parametrize(
+    ("interval", "checkpoint", "restart", "mtbf"),
+    [(1800.0, 60.0, 300.0, 7200.0), (600.0, 30.0, 120.0, 3600.0), (3600.0, 300.0, 60.0, 36000.0)],
+)
+def test_simulated_trainings_take_what_the_closed_form_says(
+    interval: float, checkpoint: float, restart: float, mtbf: float
+) -> None:
+    work = 4 * interval
+    closed = expected_time(work, interval, checkpoint, restart, mtbf)
+    assert simulated(work, interval, checkpoint, restart, mtbf) == pytest.approx(closed, rel=0.02)
+
+
+@pytest.mark.parametrize(("checkpoint", "mtbf"), [(30.0, 3600.0), (60.0, 86400.0), (300.0, 7200.0)])
+def test_no_other_interval_is_much_better_than_the_best(checkpoint: float, mtbf: float) -> None:
+    best = best_interval(checkpoint, mtbf)
+    least = min(expected_time(1e5, best * scale / 20, checkpoint, 60.0, mtbf) for scale in range(2, 100))
+    assert expected_time(1e5, best, checkpoint, 60.0, mtbf) <= 1.001 * least
+
+
+def test_without_a_checkpoint_each_failure_loses_all_work() -> None:
+    draw = np.random.default_rng(7)
+    total, work, restart, mtbf = 0.0, 600.0, 300.0, 1800.0
+    for _ in range(TRAININGS):
+        needed = work
+        while (fails := float(draw.exponential(mtbf))) < needed:
+            total += fails
+            needed = restart + work
+        total += needed
+    closed = expected_time(work, None, 30.0, restart, mtbf)
+    assert total / TRAININGS == pytest.approx(closed, rel=0.06)
+
+
+def test_rare_failures_leave_the_work_alone_and_frequent_ones_no_end() -> None:
+    assert expected_time(1e4, best_interval(1.0, 1e12), 1.0, 1.0, 1e12) == pytest.approx(1e4, rel=1e-4)
+    assert best_interval(100.0, 50.0) == 50.0
+    assert expected_time(1e4, 1e4, 1.0, 1.0, 1.0) == math.inf

@@ -11,7 +11,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit_links import fit_links
 from gcnsim.evidence.fitting import Laws
 from gcnsim.records.measurements import read_measurements
-from tests.gcnsim.evidence.made_calibration import HOST, NETWORK, measurements, write_measurements
+from tests.gcnsim.evidence.made_calibration import HOST, NETWORK, measurements, messages, write_measurements
 
 
 def fit(tmp_path: Path, document: dict[str, Any]) -> Laws:
@@ -58,3 +58,12 @@ def test_sharing_needs_a_kernel_in_as_many_processes_as_cores(tmp_path: Path) ->
 def test_without_messages_nothing_is_told_of_links(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"has no transfers; python -m runtime.measure --links measures them"):
         fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
+
+
+def test_links_of_gpus_have_no_busy_cores(tmp_path: Path) -> None:
+    document = measurements() | {"measurements": list(messages())}
+    document["options"] |= {"kernels": False, "device": "cuda"}
+    laws = fit(tmp_path, document)
+    assert set(laws.host) == {"cores", "message_s", "socket_bandwidth"}
+    assert laws.host["message_s"].value == pytest.approx(HOST["message_s"], rel=0.02)
+    assert laws.network["latency_s"].value == pytest.approx(NETWORK["latency_s"], rel=0.02)

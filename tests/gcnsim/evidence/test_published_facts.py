@@ -1,15 +1,31 @@
-"""Published tables are read as facts, and what is wrong with a file is said in one line."""
+"""Published tables as facts, remeasured ones, and the scenarios of their rows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 
+from gcnsim.api import simulate
 from gcnsim.core.errors import FileError
+from gcnsim.evidence.published_answers import answer
 from gcnsim.evidence.published_facts import SHIPPED, read_published
 from gcnsim.evidence.published_quantities import QUANTITIES
+from gcnsim.evidence.published_systems import System
+from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row, setting
 from gcnsim.evidence.table_cells import reproduce
+from gcnsim.graph.generate import outline
+from gcnsim.methods import create_method
+from gcnsim.scenario import load_scenario
+from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.published_tables import TableSource
+from gcnsim.simulation.source import RangeEnd
+from gcnsim.trace.sizes_only import mean_ratio
+from gcnsim.workload import dataset
 
 TABLE = """\
 paper: {{id: pipegcn}}
@@ -143,3 +159,154 @@ def test_every_metric_of_a_system_with_a_schedule_is_known() -> None:
     ours = {"full_graph", "gcn", "pipegcn", "psc_gcn", "bns_gcn"}
     requested = {name for row in read_published() if row.fields.get("method") in ours for name in row.metrics}
     assert requested <= QUANTITIES.keys()
+
+
+ROW: dict[str, Any] = {
+    "paper": "p", "table": "1", "platform": "pcie_host", "dataset": "reddit", "model": "graphsage", "layers": 2,
+    "hidden": 16, "method": "full-graph", "gpus": 2, "servers": 1, "metric": "epoch_s", "value": 0.5,
+    "class": "calibrate",
+}  # fmt: skip
+
+
+def remeasured_folder(tmp_path: Path, **more: Any) -> Path:
+    """A folder of one file with one row."""
+    content = {"papers": {"p": {}}, "platforms": {"pcie_host": {}, "elsewhere": {}}, "rows": [ROW | more]}
+    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return tmp_path
+
+
+def setting_of(tmp_path: Path, **more: Any) -> RowScenario | str:
+    rows = read_published(remeasured_folder(tmp_path, **more))
+    return scenario_of_row(rows[0], rows, {})
+
+
+def test_a_row_says_its_whole_setting(tmp_path: Path) -> None:
+    one = setting_of(tmp_path, method="bns-gcn", servers=2, linear_layers=1)
+    assert isinstance(one, RowScenario)
+    cluster, workload = one.scenario.cluster, one.scenario.workload
+    assert (cluster.device, cluster.gpus, cluster.gpus_per_server, cluster.transport) == ("m40", 2, 1, "staged")
+    assert (workload.layers, workload.dense_layers, workload.hidden, workload.preaggregate) == (3, 1, 16, True)
+    assert one.scenario.method.rate == 0.1
+
+
+def test_inputs_are_summed_once_where_the_row_or_its_scripts_say_so(tmp_path: Path) -> None:
+    for more, once in (({}, False), ({"use_pp": True}, True), ({"method": "bns-gcn", "use_pp": False}, False)):
+        one = setting_of(tmp_path, **more)
+        assert isinstance(one, RowScenario)
+        assert one.scenario.workload.preaggregate is once
+    one = setting_of(tmp_path, model="gat", heads=2)
+    assert isinstance(one, RowScenario)
+    assert one.scenario.workload.keep_inputs
+
+
+def test_an_epoch_of_mini_batches_is_all_its_iterations(tmp_path: Path) -> None:
+    rows = read_published(remeasured_folder(tmp_path, method="dgl", batch_per_gpu=1024, fanout=5, gpus=1))
+    one = scenario_of_row(rows[0], rows, {})
+    assert isinstance(one, RowScenario)
+    assert one.scenario.method == create_method("dgl", batch=1024, fanout=(5, 5))
+    (cell,) = reproduce(rows)
+    assert cell.predicted is not None
+    assert cell.low is not None
+    assert cell.low < cell.predicted
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"platform": "elsewhere"}, "no setting of the platform 'elsewhere'"),
+        ({"dataset": "flickr"}, "no dataset 'flickr'"),
+        ({"method": "adaqp"}, "no schedule of 'adaqp'"),
+        ({"gpus": 3, "servers": 2}, "3 GPUs are not even over 2 servers"),
+    ],
+)
+def test_what_cannot_be_set_up_has_a_reason(tmp_path: Path, more: dict[str, Any], why: str) -> None:
+    assert setting_of(tmp_path, **more) == why
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"paper": ["p"]}, "row 1: paper .* is not one of the file's papers"),
+        ({"platform": "nowhere"}, "row 1: platform 'nowhere' is not one of the file's platforms"),
+        ({"class": "guess"}, "row 1: unknown class 'guess'; allowed: calibrate, predict"),
+        ({"class": ["calibrate"]}, "row 1: unknown class"),
+        ({"layers": 0}, "row 1: layers: 0 is not allowed"),
+        ({"linear_layers": "one"}, "row 1: linear_layers: 'one' is not"),
+        ({"method": 7}, "row 1: method is 7; allowed: a text"),
+        ({"value": -1.0}, "row 1: value: -1 is not allowed; .*, as the row is to calibrate"),
+        ({"value": None}, "row 1: value: is empty, not"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_one_line(tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        read_published(remeasured_folder(tmp_path, **more))
+
+
+def test_a_time_that_the_network_cannot_have_carried_is_not_judged(tmp_path: Path) -> None:
+    (cell,) = reproduce(read_published(remeasured_folder(tmp_path, servers=2, value=0.001)))
+    assert cell.reason.startswith("impossible as described: its bytes need ")
+    assert cell.error is None
+    (cell,) = reproduce(read_published(remeasured_folder(tmp_path, servers=2, value=60.0)))
+    assert (cell.reason, cell.judged) == ("", True)
+
+
+FOLDER = Path(__file__).parents[3] / "scenarios"
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "parts"),
+    [
+        ("psc_gcn-ogbn-products", "psc-gcn", None),
+        pytest.param("pipegcn-ogbn-papers100M", "full-graph", None, marks=pytest.mark.slow),
+        ("bns_gcn-reddit-gat", "bns-gcn", None),
+        ("sancus-1", "sancus", None),
+        ("pipegcn-reddit-full", "roc", None),
+        ("pagraph-reddit", "pagraph", None),
+    ],
+)
+def test_one_answer_by_two_doors(name: str, method: str, parts: int | None) -> None:
+    one = _make_row_scenario(name, method, parts)
+    content = answer([one])[one]
+    overrides = [] if one.scenario.method.name == _shipped(name) else [f"method.name={method}"]
+    found = simulate(FOLDER / f"{name}.yaml", overrides).payload["result"]
+    assert found["iteration_s"] == pytest.approx(content.likely.iteration_s, rel=1e-6)
+    assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
+
+
+@pytest.mark.slow
+def test_where_one_door_asks_analysis_the_answers_overlap() -> None:
+    """192 workers, for whom 24 stand: `reproduce` estimates, a scenario is simulated."""
+    one = _make_row_scenario("bns_gcn-ogbn-papers100M", "bns-gcn", 192)
+    content = answer([one])[one]
+    found = simulate(FOLDER / "bns_gcn-ogbn-papers100M.yaml", ["run.iterations=4"]).payload["result"]
+    assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
+    assert content.low.low_s <= found["iteration_s"] <= content.high.high_s
+    assert found["iteration_s"] == pytest.approx(content.likely.iteration_s, rel=0.5)
+
+
+@pytest.mark.parametrize(("name", "parts"), [("pipegcn-ogbn-papers100M", None), ("bns_gcn-ogbn-papers100M", 192)])
+def test_both_doors_take_the_same_parts_of_the_largest_graph(name: str, parts: int | None) -> None:
+    row = load_scenario(FOLDER / f"{name}.yaml")
+    source, table = open_source(row), TableSource(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
+    for bound in RangeEnd:
+        mine, theirs = (item.counts(row, 128, bound) for item in (source, table))
+        assert np.array_equal(mine.rows, theirs.rows)
+        assert np.array_equal(mine.boundary_nodes, theirs.boundary_nodes)
+        ratio = float(mine.boundary_nodes.sum() / mine.inner_nodes.sum())
+        assert ratio == pytest.approx(mean_ratio(outline("ogbn-papers100M"), parts or 32, bound.value), rel=1e-3)
+
+
+def _shipped(name: str) -> str:
+    found = setting(name)
+    assert found is not None
+    return found.method.name
+
+
+def _make_row_scenario(name: str, method: str, parts: int | None) -> RowScenario:
+    row = setting(name)
+    assert row is not None
+    own = row.method if row.method.name == method else create_method(method)
+    at_random = method in ("sancus", "roc")
+    workers, nodes = row.cluster.gpus, 232_965
+    boundary = nodes * (1.0 - 1.0 / workers) if at_random else None
+    return RowScenario(replace(row, method=own), System(method, at_random=at_random), boundary=boundary, parts=parts)

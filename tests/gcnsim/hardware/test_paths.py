@@ -1,14 +1,18 @@
-"""Paths that a cluster may have besides: NVLink, PCIe switches, racks, host memory, from GPU to GPU."""
+"""Paths of messages, shared cores, and platforms of papers."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
+import yaml
 
-from gcnsim.core.errors import ScenarioError
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.hardware import devices, platform, platforms
 from gcnsim.hardware.link_specs import LinkSpec, Paths
+from gcnsim.hardware.platforms import FOLDER
 from gcnsim.hardware.topology import Cluster, build_cluster
 
 PCIE, NIC = LinkSpec(12e9, 1e-5, 1e-5), LinkSpec(1e9, 5e-5, 2e-5)
@@ -146,3 +150,89 @@ def test_routes_from_a_server_to_all_others_are_those_of_each_pair(paths: Paths)
         hosts = [f"host{found.server_of[rank]}" for rank in (source, target)]
         own = tuple(found.memories[server] for server in ends) if found.memories else ()
         assert found.between(source, target) == found.route(*hosts) + own
+
+
+def cluster_of_cores(*, shared: bool) -> Cluster:
+    spec = LinkSpec(1e9)
+    return build_cluster(
+        gpus=6, gpus_per_server=2, pcie=spec, nic=spec, memory=spec, cores=LinkSpec(2.0), shared_cores=shared
+    )
+
+
+def test_there_is_one_cpu_link_for_all_servers() -> None:
+    found = cluster_of_cores(shared=True)
+    assert [link.spec.capacity for link in found.links if link.kind == "cpu"] == [2.0]
+    assert {found.cores(rank) for rank in range(6)} == {found.cores(0)}
+
+
+def test_servers_of_their_own_have_cores_of_their_own() -> None:
+    found = cluster_of_cores(shared=False)
+    assert len({found.cores(rank) for rank in range(6)}) == 3
+    assert found.cores(0) == found.cores(1) != found.cores(2)
+
+
+def test_networks_and_memory_are_those_of_each_server() -> None:
+    shared, apart = cluster_of_cores(shared=True), cluster_of_cores(shared=False)
+    others = [[link for link in found.links if link.kind != "cpu"] for found in (shared, apart)]
+    assert others[0] == others[1]
+    for pair in ((0, 1), (1, 2), (5, 0)):
+        names = [[found.links[link].name for link in found.between(*pair)] for found in (shared, apart)]
+        assert names[0] == names[1]
+
+
+def test_shared_cores_stand_where_those_of_the_first_server_would() -> None:
+    """Link ids order what is equally tight, so a machine must not change them for the network."""
+    assert [link.kind for link in cluster_of_cores(shared=True).links[:5]] == ["nic", "nic", "memory", "cpu", "nic"]
+    first = [link.name for link in cluster_of_cores(shared=False).links[:4]]
+    assert [link.name for link in cluster_of_cores(shared=True).links[:3]] == first[:3]
+
+
+def test_every_platform_is_of_a_device_of_the_catalogue_and_within_its_bounds() -> None:
+    assert {platform(name).device for name in platforms()} <= set(devices())
+    for found in map(platform, platforms()):
+        assert 0.0 < found.spmm_efficiency.value <= 1.0
+        assert 0.0 < found.rate_beside_copies.value <= 1.0
+        assert found.staging_bandwidth is None or found.staging_bandwidth.value > 0.0
+        assert 0.0 <= found.error.value < 1.0
+        assert found.spmm_efficiency.source in ("fitted", "assumed")
+
+
+def test_a_device_has_one_share_of_its_bandwidth_for_each_family_of_kernels() -> None:
+    by_device: dict[str, set[tuple[float, float | None]]] = {}
+    for found in map(platform, platforms()):
+        streamed = None if found.stream_efficiency is None else found.stream_efficiency.value
+        by_device.setdefault(found.device, set()).add((found.spmm_efficiency.value, streamed))
+    assert len(by_device) < len(platforms())
+    assert all(len(shares) == 1 for shares in by_device.values())
+
+
+def test_what_a_platform_does_not_say_is_as_without_it(tmp_path: Path) -> None:
+    text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
+    (tmp_path / "whole.yaml").write_text(text, encoding="utf-8")
+    for key in ("stream_efficiency", "staging_bandwidth", "operation_s"):
+        assert getattr(platform(str(tmp_path / "whole.yaml")), key).source == "fitted"
+        raw = yaml.safe_load(text)
+        del raw[key]
+        (tmp_path / f"{key}.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+        assert getattr(platform(str(tmp_path / f"{key}.yaml")), key) is None
+
+
+def test_an_unknown_platform_names_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match="known: bns-gcn-v100, "):
+        platform("psc-gcn-t5")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("device: t4", "gpu: t4", "a platform has the keys"),
+        ("100%", "120%", "above 0% and at most 100%"),
+        ("100%", "fast", "rate_beside_copies"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (FOLDER / "psc-gcn-t4.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "own.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(FileError, match=message):
+        platform(str(tmp_path / "own.yaml"))

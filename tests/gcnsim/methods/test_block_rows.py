@@ -1,9 +1,16 @@
-"""`cagnet-1d`, `cagnet-1.5d`, `sancus`: whole blocks broadcast one after the other, and those that are not."""
+"""Methods that move blocks, swap, or come from another package; large machines."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +21,7 @@ from gcnsim.methods.cagnet_1_5d import Cagnet15d
 from gcnsim.methods.families.block_broadcast import grid_of
 from gcnsim.scenario import from_mapping
 from gcnsim.scenario.specs import MOST_GPUS
-from gcnsim.schedule import Schedule
+from gcnsim.schedule import Schedule, bounds, estimate
 from gcnsim.schedule.schedule import Op
 from gcnsim.simulation import answering
 from gcnsim.timeline import Direction, OpKind
@@ -129,3 +136,109 @@ def test_what_is_not_modelled_is_refused(facts: MakeFacts, name: str) -> None:
         answering(from_mapping({"schema": "gcnsim.scenario/1", **given}, "test"))
     with pytest.raises(ScenarioError, match=f"method.overlap: central is not allowed; {name} at tau 0 does not wait"):
         method(name)(replace(facts(), overlap=True))
+
+
+def copied(schedule: Schedule, kind: OpKind, rank: int = 0) -> float:
+    return float(sum(schedule.demand[0, op.index] for op in schedule.ops if (op.kind, op.worker) == (kind, rank)))
+
+
+def test_what_is_swapped(facts: MakeFacts) -> None:
+    """Widths 64, 64, 64, 16: rows of 20,000 inner nodes, pieces of those and 6,000 more, each way through 3 layers."""
+    schedule = method("roc")(facts(workers=4, per_server=4))
+    row, graph = 4 * 20_000, 8 * (1_000_000 + 20_000)
+    inputs, outputs = 3 * 64, 2 * 64 + 16
+    assert copied(schedule, OpKind.D2H) == pytest.approx(row * (2 * outputs + 16 + 2 * 64))
+    assert copied(schedule, OpKind.H2D) == pytest.approx(2 * (4 * 26_000 * outputs + 3 * graph) + 2 * row * inputs)
+
+
+def test_nothing_is_reduced_and_nothing_crosses_the_network_of_one_server(facts: MakeFacts) -> None:
+    schedule = method("roc")(facts(workers=4, per_server=4))
+    assert not {OpKind.ALLREDUCE, OpKind.WIRE} & {op.kind for op in schedule.ops}
+
+
+def test_rows_of_another_server_come_over_the_network(facts: MakeFacts) -> None:
+    schedule = method("roc")(facts(workers=4, per_server=2))
+    assert copied(schedule, OpKind.WIRE, 0) == pytest.approx(2 * 4 * (64 + 64 + 16) * 2 * 2000)
+
+
+def test_a_worker_copies_or_computes(facts: MakeFacts) -> None:
+    run = simulate(method("roc")(facts(workers=2, per_server=2, slope=0.3)), 2)
+    busy = [
+        op.index
+        for op in run.schedule.ops
+        if op.worker == 1 and op.kind in (OpKind.H2D, OpKind.D2H, OpKind.AGGREGATE, OpKind.UPDATE)
+    ]
+    order = sorted(busy, key=lambda op: (int(run.starts[1, op]), int(run.ends[1, op])))
+    assert all(run.starts[1, later] >= run.ends[1, earlier] for earlier, later in pairwise(order))
+
+
+TOY = Path(__file__).resolve().parents[2] / "toy"
+LINES = 60
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def gcnsim(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """`gcnsim` in an environment that the toy was installed into."""
+    place = tmp_path_factory.mktemp("toy")
+    for name in ("local_gcn.py", "pyproject.toml"):
+        (place / name).write_text((TOY / name).read_text(encoding="utf-8"), encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(place / "site"), str(place)], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(place / "site")}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gcnsim", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def row_of_toy(gcnsim: Run, *more: str) -> dict[str, Any]:
+    done = gcnsim("what-if", "--method", "full-graph,local-gcn", "--gpus", "4", "--iterations", "4", "--json", *more)
+    assert done.returncode == 0, done.stderr
+    rows = {row["method"]: row for row in json.loads(done.stdout)["results"]}
+    row: dict[str, Any] = rows["local-gcn"]
+    assert row["iteration_s"] < rows["full-graph"]["iteration_s"]
+    return row
+
+
+def test_it_is_short() -> None:
+    assert len((TOY / "local_gcn.py").read_text(encoding="utf-8").splitlines()) < LINES
+
+
+def test_it_is_simulated_with_its_knob(gcnsim: Run) -> None:
+    usual, often = row_of_toy(gcnsim), row_of_toy(gcnsim, "--set", "method.local_steps=1")
+    assert often["setting"] == "local_steps 1"
+    assert often["nic_bytes"] == pytest.approx(4 * usual["nic_bytes"])
+    assert often["iteration_s"] > usual["iteration_s"]
+
+
+def test_the_catalogue_and_messages_know_it(gcnsim: Run) -> None:
+    assert "no boundary rows, gradients summed every few iterations" in gcnsim("catalog", "show", "local-gcn").stdout
+    refused = gcnsim("what-if", "--method", "local-gcn", "--set", "method.local_steps=0")
+    assert refused.returncode == 2
+    assert "method.local_steps: 0 is not allowed; a whole number of at least 1" in refused.stderr
+    other = gcnsim("what-if", "--method", "local-gcn", "--set", "cluster.nvlink=100GB/s")
+    assert "cluster.nvlink: not modelled with local-gcn" in other.stderr
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn", "cagnet-1d"])
+def test_large_schedules_say_the_same(facts: MakeFacts, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    given = facts(workers=6, per_server=2)
+    whole = method(name)(given)
+    assert whole.columns.worker.dtype == np.int64
+    schedule_bounds, guess, run = bounds(whole), estimate(whole), simulate(whole, 5)
+    for module in ("columns", "assembly"):
+        monkeypatch.setattr(f"gcnsim.schedule.{module}.LARGE", 1)
+    monkeypatch.setattr("gcnsim.schedule.assembly._KEPT", {})
+    monkeypatch.setattr("gcnsim.schedule.assembly.MOST_KEPT", 0)
+    narrow = method(name)(given)
+    for column in ("kind", "worker", "stream", "peer", "way", "wait_at", "wait", "lag"):
+        assert getattr(narrow.columns, column).dtype == np.int32
+        assert np.array_equal(getattr(narrow.columns, column), getattr(whole.columns, column))
+    assert (bounds(narrow), estimate(narrow)) == (schedule_bounds, guess)
+    again = simulate(narrow, 5)
+    assert np.array_equal(again.starts, run.starts)
+    assert np.array_equal(again.ends, run.ends)

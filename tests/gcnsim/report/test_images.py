@@ -1,13 +1,27 @@
+"""Images and the colours of figures."""
+
 from __future__ import annotations
 
 import importlib.util
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from gcnsim import report
 from gcnsim.core.errors import FileError
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import write_image
+from gcnsim.report.palette import (
+    DARK,
+    LIGHT,
+    SETTINGS,
+    Theme,
+    replacements,
+    variable,
+    variables,
+)
 
 FIGURE = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
 
@@ -46,3 +60,57 @@ def test_what_was_drawn_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write_image(tmp_path / "x.svg", FIGURE)
     assert (tmp_path / "x.svg").read_bytes() == b"<svg/>"
     assert (question["format"], question["scale"]) == ("svg", 1)
+
+
+def test_every_colour_of_the_page_has_one_meaning() -> None:
+    for theme in (LIGHT, DARK):
+        colours = re.findall("#[0-9A-Fa-f]{6}", variables(theme))
+        assert len({color.upper() for color in colours}) == len(colours) == len(fields(Theme)) - 2 + len(SETTINGS)
+
+
+def test_the_style_sheet_brings_no_other_colours() -> None:
+    folder = Path(report.__file__).parent / "templates"
+    css = (folder / "page.html.j2").read_text() + (folder / "page.css").read_text()
+    used = {part[:6].lower() for part in css.split("#")[1:] if re.fullmatch(r"[0-9a-fA-F]{6}", part[:6])}
+    assert used
+    assert {found.lower() for found in re.findall(r"#[0-9a-fA-F]{3}(?![0-9a-fA-F])", css)} == set()
+    known = {color[1:].lower() for color in re.findall("#[0-9A-Fa-f]{6}", variables(LIGHT))}
+    assert used - known <= {
+        "d9dfe5",
+        "f5f7f9",
+        "38414b",
+        "1d232a",
+    }  # a line and a background, both grey, light and dark
+
+
+def _light(color: str) -> float:
+    """The relative luminance of a colour (WCAG 2.2)."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_light(one), _light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_marks_stand_out_from_either_background() -> None:
+    for theme in (LIGHT, DARK):
+        assert _contrast(theme.ink, theme.paper) >= 7.0
+        assert _contrast(theme.muted, theme.paper) >= 4.5
+        assert _contrast(theme.recommended, theme.paper) >= 4.5
+        assert all(_contrast(color, theme.paper) >= 3.0 for color in (theme.compute, theme.exposed, theme.busy))
+
+
+def test_every_colour_of_a_figure_has_one_in_the_dark() -> None:
+    found = replacements()
+    assert found[LIGHT.ink] == DARK.ink
+    assert found["rgba(0, 114, 178,"] == "rgba(59, 155, 220,"
+    assert set(re.findall("#[0-9A-Fa-f]{6}", variables(LIGHT))) <= set(found)
+
+
+def test_style_sheets_have_the_colours_as_variables() -> None:
+    assert "--ink: #1F2933;" in variables(LIGHT)
+    assert f"--line5: {DARK.lines[5]};" in variables(DARK)
+    assert [variable(color) for color in (LIGHT.recommended, LIGHT.lines[1])] == ["var(--recommended)", "var(--line1)"]

@@ -1,4 +1,4 @@
-"""One simulated scenario as text, whole and in two lines."""
+"""Results as text: a run, a cache curve, a comparison."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from gcnsim.cost import Memory
+from gcnsim.report.cache_curve import cache_curve_payload, render_cache_curve
+from gcnsim.report.comparison import render_comparison
+from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
 from gcnsim.report.result import render_result, render_short_result
 from gcnsim.results import SimulationReport, from_plain
+from gcnsim.trace import CacheCurve, CachePoint, CacheTally, Replay, TraceOrigin
 from tests.gcnsim.results.made import DOCUMENT
 
 ROW = DOCUMENT | {
@@ -184,3 +188,138 @@ def test_what_is_not_known_or_does_not_hold_is_said() -> None:
     )
     assert "GiB of" not in render_result(payload(memory=MEMORY | {"device_bytes": None}))
     assert "memory of worker" not in render_result(payload(memory=None))
+
+
+@pytest.fixture
+def curve() -> CacheCurve:
+    """Two rules at two sizes on three workers, the last without a boundary."""
+    none = CacheTally(0, 0, 0, 0, 0, 0)
+    points = tuple(
+        CachePoint(
+            policy, size, (CacheTally(10, held, 40, first, fill, 0), CacheTally(10, held, 60, second, fill, 3), none)
+        )
+        for policy, size, held, first, second, fill in (
+            ("inclusion-refresh", 0.1, 1, 10, 30, 1),
+            ("inclusion-refresh", 0.5, 5, 20, 50, 5),
+            ("lru", 0.1, 1, 2, 3, 0),
+            ("lru", 0.5, 5, 8, 30, 0),
+        )
+    )
+    origin = TraceOrigin("made", "0" * 64, "block", 0, "uniform", 0.1, 0, None, 0)
+    return CacheCurve(origin, 30, Replay(warm_up=10), points, ("something was left out",))
+
+
+def test_info_is_the_curve_by_value(curve: CacheCurve) -> None:
+    info = cache_hits_data(curve)
+    assert info.title == "made, uniform at 0.1, 20 graphs"
+    assert info.sizes == (0.1, 0.5)
+    refreshed, lru = info.lines
+    assert refreshed == ("inclusion-refresh", "refreshed", (0.4, 0.7), (0.25, 0.5), (0.5, 50 / 60))
+    assert lru == ("lru", "demand", (0.05, 0.38), (0.05, 0.2), (0.05, 0.5))
+
+
+def test_figure_has_a_line_for_each_rule(curve: CacheCurve) -> None:
+    figure = cache_hits_figure(cache_hits_data(curve))
+    assert [trace.name for trace in figure.data] == ["inclusion-refresh (refreshed)", "lru (demand)"]
+    assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
+    assert list(figure.data[0].y) == pytest.approx([40, 70])
+    assert list(figure.data[0].x) == pytest.approx([10, 50])
+
+
+def test_payload_holds_totals_and_workers(curve: CacheCurve) -> None:
+    payload = cache_curve_payload(curve)
+    assert payload["notes"] == ["something was left out"]
+    first = payload["points"][0]
+    counts = {"boundary_nodes": 20, "cached_rows": 2, "requests": 100, "hits": 40, "fill_rows": 2, "refresh_rows": 3}
+    assert {name: first[name] for name in counts} == counts
+    assert [worker["hit_rate"] for worker in first["workers"]] == [0.25, 0.5, 0.0]
+
+
+def test_text_says_totals_workers_and_notes(curve: CacheCurve) -> None:
+    lines = render_cache_curve(curve, workers=True).splitlines()
+    assert "20 graphs, after 10 of warm-up" in lines[0]
+    assert lines[2].split() == ["inclusion-refresh", "refreshed", "10%", "all", "2", "100", "40", "40.0%", "2", "3"]
+    assert lines[4].split() == ["inclusion-refresh", "refreshed", "10%", "1", "1", "60", "30", "50.0%", "1", "3"]
+    assert lines[-1] == "note: something was left out"
+    assert len(lines) == 2 + 4 * 4 + 1
+    assert len(render_cache_curve(curve).splitlines()) == 2 + 4 + 1
+
+
+WORKER = {"handling_s": 0.001, "network_s": 0.02, "copies_s": 0.003, "reduce_s": 0.0004, "waiting_s": 0.05}
+
+
+def part(name: str, within: str | None, a: float, b: float) -> dict[str, Any]:
+    return {"part": name, "within": within, "a": a, "b": b, "difference": b - a, "share": (b - a) / -0.5}
+
+
+def compared(**changes: Any) -> dict[str, Any]:
+    """One second against half of it; the second worker is known of A alone."""
+    worker = WORKER | {"compute_s": 0.4, "exposed_sampling_s": 0.06}
+    sides = {
+        key: {"label": f"{key}.yaml", "setting": f"setting of {key}", "slowest": rank}
+        for key, rank in (("a", 1), ("b", 0))
+    }
+    return {
+        **sides,
+        "per": "iteration",
+        "differs": [{"field": "method.tau", "a": "0", "b": "1"}, {"field": "cluster.gpus", "a": "2", "b": "1"}],
+        "iteration_s": {"a": 1.0, "b": 0.5, "difference": -0.5},
+        "parts": [part("exposed_comm_s", None, 0.6, 0.1), part("network_s", "exposed_comm_s", 0.6, 0.6 + 1e-15)],
+        "beneath": [{"name": "sampling_s", "a": 0.0, "b": 0.2, "difference": 0.2}],
+        "links": [
+            {
+                "link": "nic0.tx",
+                "a": {"bytes": 3 * 2**20, "busy": 0.25, "seconds": 0.25},
+                "b": {"bytes": None, "busy": None, "seconds": None},
+            }
+        ],
+        "workers": {"a": [worker, worker], "b": [worker]},
+        "says": ["B takes half as long."],
+        "notes": ["one side is measured"],
+    } | changes
+
+
+COMPARED = """\
+A  a.yaml: setting of a
+B  b.yaml: setting of b
+differ in: method.tau 0 | 1; cluster.gpus 2 | 1
+
+B takes half as long.
+
+Seconds per iteration, slowest worker (1 and 0)
+                                       A       B  difference    share
+  iteration                       1.00 s  500 ms     -500 ms  100.0 %
+    exposed communication         600 ms  100 ms     -500 ms  100.0 %
+      row messages in flight      600 ms  600 ms        +0 s    0.0 %
+  at the same time: all sampling     0 s  200 ms     +200 ms
+
+Links per iteration: bytes, share of the time and seconds that they need
+                  A    busy  seconds  B  busy  seconds
+  nic0.tx  3.00 MiB  25.0 %   250 ms  -     -        -
+
+Workers, seconds per iteration: computing, exposed communication, waits in it, sampling
+            A compute   A comm  A waits  A samples  B compute   B comm  B waits  B samples
+  worker 0     400 ms  74.4 ms  50.0 ms    60.0 ms     400 ms  74.4 ms  50.0 ms    60.0 ms
+  worker 1     400 ms  74.4 ms  50.0 ms    60.0 ms          -        -        -          -
+
+note: one side is measured
+"""
+
+
+def test_the_whole_text_of_a_comparison() -> None:
+    text = render_comparison(compared())
+    assert text == COMPARED
+
+
+def test_sections_without_content_are_left_out() -> None:
+    bare = compared(differs=[], links=[], workers={"a": [WORKER], "b": []}, notes=[], says=[])
+    text = render_comparison(bare)
+    assert not any(word in text for word in ("differ in", "Links per", "Workers, seconds", "note:"))
+    assert text.splitlines()[2:4] == ["", "Seconds per iteration, slowest worker (1 and 0)"]
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_slowest_workers_are_named_where_both_are_known() -> None:
+    unknown = compared(a={"label": "a", "setting": "s", "slowest": None}, per="epoch")
+    assert "Seconds per epoch, slowest worker\n" in render_comparison(unknown)

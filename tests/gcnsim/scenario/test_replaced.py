@@ -13,7 +13,7 @@ from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec
 from gcnsim.scenario.machine_profiles import GIVEN, with_drawn, with_given
 from gcnsim.simulation import simulate_scenario
-from tests.gcnsim.scenario.test_figures import scenario
+from tests.gcnsim.scenario.test_specs import scenario
 
 
 def test_given_figures_replace_those_of_their_profile_alone() -> None:

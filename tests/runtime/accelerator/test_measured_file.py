@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.records.compute_facts import OpKey
-from gcnsim.records.compute_words import STEP, placed
+from gcnsim.records.compute_facts import STEP, OpKey, placed
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
 from runtime.cli.emulate import main

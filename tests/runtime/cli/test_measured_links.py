@@ -44,7 +44,7 @@ def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
     measurements = read_measurements("links.json")
     assert measurements.links_only
     kernels = {item.kernel for item in measurements.found}
-    assert {"p2p_oneway", "all_reduce_cpu", "shared_spmm", "answer", "answer_beside"} <= kernels
+    assert {"p2p_oneway", "all_reduce_cpu", "shared_spmm"} <= kernels
     assert not kernels & {"spmm", "gemm", "iteration", "links_filled"}
     record = calibrate("links.json", out="record.json")
     assert record.links_only
@@ -90,7 +90,6 @@ def test_links_between_two_servers_are_measured(tmp_path: Path, monkeypatch: pyt
     assert (filled.params["servers"], filled.processes) == (2, 2)
     assert [item.params["bytes"] for item in measured.of("p2p_oneway")] == [4, 1024], "none within the first one"
     assert measured.of("shared_iteration")
-    assert measured.of("answer_beside")
     said = ends[0][1].splitlines()[-1]
     words = (
         r"between 2 servers: [0-9.]+ MB/s of payload each way, as with --bandwidth (\d+)Mbps; a small message takes .*"
@@ -125,5 +124,5 @@ def test_links_between_gpus_are_measured(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("runtime.cli.measure.FULL", TINY)
     assert main(["--links", "--device", "cuda", "--out", "links.json", "--quiet"]) == 0
     kernels = {item.kernel for item in read_measurements("links.json").found}
-    assert {"nccl_p2p_oneway", "nccl_p2p_both_cpu", "nccl_all_reduce", "nccl_all_to_all"} <= kernels
+    assert {"nccl_p2p_oneway", "nccl_p2p_oneway_cpu_sender", "nccl_all_reduce"} <= kernels
     assert calibrate("links.json").links_only

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from runtime.cli.microbench import main, take
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
-from runtime.microbench.measurements import BETWEEN_SERVERS, CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
+from runtime.microbench.measurements import BETWEEN_SERVERS, CUDA_ONLY, NETWORK, Measurement
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
 from tests.terminals import drawn
@@ -64,7 +64,7 @@ def test_the_file_keeps_its_schema(profile: dict[str, Any]) -> None:
 
 def test_every_kernel_is_measured(profile: dict[str, Any]) -> None:
     found = {measurement["kernel"] for measurement in profile["measurements"]}
-    assert found | WHERE_VISIBLE == set(KERNELS) - CUDA_ONLY - {BETWEEN_SERVERS} | WHERE_VISIBLE
+    assert found == set(KERNELS) - CUDA_ONLY - {BETWEEN_SERVERS}
 
 
 def test_every_measurement_is_of_its_own_size(profile: dict[str, Any]) -> None:
@@ -78,9 +78,8 @@ def test_every_measurement_is_of_its_own_size(profile: dict[str, Any]) -> None:
 def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
     for measurement in profile["measurements"]:
         assert 0 <= measurement["low"] <= measurement["high"]
-        if measurement["kernel"] not in WHERE_VISIBLE:
-            assert measurement["seconds"] > 0, measurement
-        if not measurement["kernel"].startswith(("shared_", "answer")):
+        assert measurement["seconds"] > 0, measurement
+        if not measurement["kernel"].startswith("shared_"):
             assert measurement["low"] <= measurement["seconds"], measurement
         if measurement["kernel"].startswith(("p2p_", "all_")):
             assert measurement["seconds"] <= measurement["high"], "a median; a mean may lie above"
@@ -89,13 +88,6 @@ def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
 def test_kernels_run_at_once_in_as_many_processes_as_asked(profile: dict[str, Any]) -> None:
     shared = [measurement for measurement in profile["measurements"] if measurement["kernel"] == "shared_gemm"]
     assert [(entry["processes"], entry["repeats"]) for entry in shared] == [(1, 1), (2, 2)]
-
-
-def test_answers_are_measured_with_and_without_training(profile: dict[str, Any]) -> None:
-    found = [entry for entry in profile["measurements"] if entry["kernel"].startswith("answer")]
-    names = ["answer", "answer_cpu", "answer_beside", "answer_beside_cpu"]
-    assert [(entry["kernel"], entry["processes"]) for entry in found] == [(name, 2) for name in names]
-    assert all(entry["params"] == {"bytes": 4} and entry["repeats"] >= 1 for entry in found)
 
 
 def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
-"""Namespaces with shaped links: as fast as asked, gone afterwards, and never anybody else's."""
+"""Emulated networks: what is asked, and what they carry."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
+import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gcnsim.core.errors import ScenarioError
+from runtime.emulation import Emulation, throughput
 from runtime.emulation import network as module
 from runtime.emulation.network import NetworkError, burst, clean, network, reshape
-from runtime.emulation.spec import PAYLOAD_SHARE
+from runtime.emulation.spec import NAME, PAYLOAD_SHARE
 from runtime.emulation.throughput import measure
 from tests.runtime.emulation.places import namespaces, needs_namespaces
 
@@ -97,3 +103,97 @@ def test_without_tools_the_reason_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert module.refused() == "ip and tc not found"
     with pytest.raises(NetworkError, match="ip: cannot be run: No such file"), network(2, 125e6, 0.0):
         pass
+
+
+FACTS = Emulation(3, 2, 62.5e6, 58.8e6, 93_750, 1e-4, "netem", "netns", 2, "bbr")
+
+
+def test_they_come_as_they_went() -> None:
+    assert Emulation.here(FACTS.environment()) == FACTS
+    unmeasured = Emulation(1, 2, 62.5e6, None, 0, 0.0, "none", "exchange", 2, "bbr")
+    assert Emulation.here(unmeasured.environment()) == unmeasured
+
+
+def test_without_them_nothing_is_emulated() -> None:
+    assert Emulation.here({}) is None
+
+
+def test_workers_are_numbered_host_by_host() -> None:
+    assert [FACTS.host_of(rank) for rank in range(6)] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"limiter": "magic"}, 'limiter is "magic"'),
+        ({"latency_by": "hope"}, 'latency_by is "hope", wanted "none" or "netem" or "exchange"'),
+        ({"bandwidth": "500Mbps"}, 'bandwidth is "500Mbps", wanted number'),
+        ({"hosts": 0}, "hosts is 0"),
+        ({"cores": True}, "cores is true"),
+        ({"measured": -1.0}, "measured is -1.0"),
+        ({"congestion": None}, "congestion is null"),
+        ({"more": 1}, "emulation.more is unknown; runtime.emulate sets it"),
+    ],
+)
+def test_nonsense_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScenarioError, match=words) as caught:
+        Emulation.here({NAME: json.dumps({**FACTS.asdict(), **change})})
+    assert str(caught.value).startswith(NAME)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+def test_no_object_is_refused(text: str) -> None:
+    with pytest.raises(ScenarioError, match=NAME):
+        Emulation.here({NAME: text})
+
+
+class Source:
+    """A connection that brings `sizes` bytes, one after the other; then it is closed."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes, self.closed, self.patience = itertools.chain(sizes, itertools.repeat(0)), False, 0.0
+
+    def settimeout(self, seconds: float) -> None:
+        self.patience = seconds
+
+    def recv_into(self, _: Any) -> int:
+        return next(self.sizes)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def received(monkeypatch: pytest.MonkeyPatch, seconds: float, *arrivals: tuple[float, int]) -> float:
+    """What is measured where bytes arrive at these times."""
+    times, sizes = zip(*arrivals, strict=True)
+    clock, source = iter(times), Source(*sizes)
+    monkeypatch.setattr("runtime.emulation.throughput.time.monotonic", lambda: next(clock))
+    found = throughput._received(source, seconds)  # type: ignore[arg-type]
+    assert (source.closed, source.patience) == (True, 10.0)
+    return found
+
+
+def test_the_first_quarter_of_the_time_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The start is over at 101: of the 200 bytes, 160 come in the 3 s from there on.
+    arrivals = [(100.0, 10), (100.5, 10), (101.0, 20), (102.0, 100), (104.0, 60)]
+    assert received(monkeypatch, 4.0, *arrivals) == pytest.approx(160 / 3)
+
+
+def test_a_sender_that_leaves_early_is_measured_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrivals = [(100.0, 10), (101.0, 20), (102.0, 50), (103.0, 0)]
+    assert received(monkeypatch, 4.0, *arrivals) == pytest.approx(50 / 2)
+
+
+def test_where_only_the_start_is_seen_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert received(monkeypatch, 4.0, (100.0, 10), (100.5, 0)) == 0.0
+
+
+def test_two_processes_measure_the_loopback() -> None:
+    rate = throughput.measure(None, 0.2)
+    assert rate is not None
+    assert rate > 1e6
+
+
+def test_a_free_port_can_be_listened_at() -> None:
+    with socket.create_server(("127.0.0.1", throughput.free_port())) as server:
+        assert server.getsockname()[1] > 0

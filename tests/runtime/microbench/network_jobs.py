@@ -7,7 +7,7 @@ import torch
 from runtime.launch import Place
 from runtime.microbench import TINY, Measurement, MicrobenchRequest
 from runtime.microbench.bench import Bench
-from runtime.microbench.network import NCCL, Carrier, all_reduces, all_to_alls, pairs
+from runtime.microbench.network import NCCL, Carrier, all_reduces, pairs
 from tests.runtime.exchange.channel_jobs import lanes_at
 
 
@@ -19,5 +19,4 @@ def transfers(place: Place) -> list[str]:
     bench = Bench(MicrobenchRequest(TINY), torch.device("cpu"), found.append)
     pairs(bench, carrier, 1 - place.rank)
     all_reduces(bench, carrier, place.world)
-    all_to_alls(bench, carrier, place.world)
     return [measurement.kernel for measurement in found]

@@ -1,17 +1,25 @@
-"""How a kernel is timed."""
+"""Timing, inputs, kernels at once, transfers."""
 
 from __future__ import annotations
 
 import gc
 import time
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from gcnsim.hardware import device, devices
-from runtime.microbench import FULL, QUICK, TINY, Measurement, MicrobenchRequest, TimeBudget, sums
+from runtime.aggregate import Rows
+from runtime.microbench import FULL, KERNELS, QUICK, TINY, Measurement, MicrobenchRequest, TimeBudget, sums
 from runtime.microbench.bench import APART, APART_ON_GPU, Bench, no_collector, samples
+from runtime.microbench.inputs import Shape, facts_of, made_part, made_rows, matrix_of
+from runtime.microbench.maps import learnt_map
+from runtime.microbench.sharing import measure
 from runtime.microbench.sums import MOST_WORK_ON_GPU
+from tests.runtime.crew import Crew
+from tests.runtime.microbench.network_jobs import transfers
 
 
 def bench(measurements: list[Measurement]) -> Bench:
@@ -74,3 +82,113 @@ def test_on_a_gpu_rows_lie_further_apart_and_products_outgrow_its_cache(budget: 
     gathered = [4.0 * 128 * shape.columns for shape in sums._on_gpu(mine) if shape.entries * 128 <= MOST_WORK_ON_GPU]
     assert min(gathered) < caches["t4"] * 1.5, "held by the cache of any GPU"
     assert max(gathered) > 3 * caches["h200"]
+
+
+def test_a_matrix_is_the_same_every_time() -> None:
+    one, other = Shape(2_000, 200, 150, skewed=True).made(), Shape(2_000, 200, 150, skewed=True).made()
+    assert np.array_equal(one.columns, other.columns)
+    assert np.array_equal(one.values, other.values)
+
+
+def test_rows_are_sorted_and_within_the_columns() -> None:
+    for skewed in (False, True):
+        for local in (False, True):
+            rows = Shape(3_000, 300, 1_200, skewed=skewed, local=local).made()
+            row, column = rows.places
+            assert np.all(np.diff(row * rows.width + column) > 0)
+            assert column.min() >= 0
+            assert column.max() < 1_200
+            assert 800 < column.size <= 3_300
+
+
+def test_facts_tell_skewed_from_even_and_local_from_far() -> None:
+    even = facts_of(Shape(20_000, 2_000, 2_000).made())
+    skewed = facts_of(Shape(20_000, 2_000, 2_000, skewed=True).made())
+    local = facts_of(Shape(20_000, 2_000, 2_000, local=True).made())
+    assert even["skew"] < 0.1 < 0.8 < skewed["skew"]
+    assert even["column_skew"] < 0.5 < 0.8 < skewed["column_skew"]
+    assert abs(even["locality"]) < 0.05 < 0.9 < local["locality"]
+
+
+def test_facts_count_entries_rows_and_columns() -> None:
+    facts = facts_of(Rows(np.array([0, 2, 4, 5]), np.array([0, 1, 0, 2, 1], np.int32), np.ones(5), 3))
+    assert (facts["entries"], facts["rows"], facts["columns"]) == (5, 3, 3)
+
+
+def test_a_matrix_multiplies_as_training_does() -> None:
+    rows = Shape(500, 50, 40).made()
+    x, out = made_rows(40, 8, torch.device("cpu"), "test"), torch.zeros(50, 8)
+    matrix_of(rows, torch.device("cpu")).multiply(x, out)
+    dense = np.zeros((50, 40))
+    dense[rows.places] = rows.values
+    assert np.allclose(out.numpy(), dense @ x.numpy(), atol=1e-4)
+
+
+def test_a_part_has_inner_and_boundary_nodes() -> None:
+    part = made_part(400, 4_000)
+    assert part.inner_nodes == 100
+    assert part.boundary_nodes > 0
+    assert np.any(part.columns < 100)
+
+
+class Channel:
+    """Of two processes: the other one takes three times as long."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank, self.barriers = rank, 0
+
+    def barrier(self) -> None:
+        self.barriers += 1
+
+    def gather(self, own: Tensor) -> list[Tensor]:
+        return [own, 3 * own]
+
+
+def measured(channel: Channel | None) -> list[Measurement]:
+    measurements: list[Measurement] = []
+    bench = Bench(MicrobenchRequest(TINY), torch.device("cpu"), measurements.append)
+    calls: list[int] = []
+    measure(bench, [("gemm", {"rows": 3.0}, calls.append)], channel, 1 if channel is None else 2)  # type: ignore[arg-type]
+    assert calls[0] == 0
+    assert calls[1:] == list(range(len(calls) - 1)), "one call before all begin"
+    return measurements
+
+
+def test_processes_begin_together_and_the_first_tells_the_mean() -> None:
+    first, other = Channel(0), Channel(1)
+    (measurement,) = measured(first)
+    assert measured(other) == []
+    assert first.barriers == other.barriers == 1
+    assert (measurement.kernel, measurement.params, measurement.processes, measurement.repeats) == (
+        "shared_gemm",
+        {"rows": 3.0},
+        2,
+        2,
+    )
+    assert measurement.low < measurement.seconds < measurement.high
+    assert measurement.low + measurement.high == pytest.approx(2 * measurement.seconds)
+
+
+def test_a_process_alone_asks_nobody() -> None:
+    (measurement,) = measured(None)
+    assert (measurement.processes, measurement.repeats) == (1, 1)
+    assert measurement.low == measurement.seconds == measurement.high
+
+
+def test_a_map_goes_through_what_it_reads_and_what_it_writes() -> None:
+    requested: list[float] = []
+
+    class Asked(Bench):
+        def sets(self, nbytes: float, apart: int | None = None) -> int:
+            requested.append(nbytes)
+            return 2
+
+    learnt_map(Asked(MicrobenchRequest(TINY), torch.device("cpu"), lambda _: None), 100, 8, 24)
+    assert requested == [4 * 100 * (8 + 24)]
+
+
+def test_the_first_process_tells_of_all_transfers_by_their_names(crew: Crew) -> None:
+    first, other = crew.run(2, transfers)
+    assert other == []
+    assert set(first) == {name for name in KERNELS if name.startswith("nccl_")}
+    assert len(first) == 2 * 3 + 2, "pairs of two sizes, sums of one"

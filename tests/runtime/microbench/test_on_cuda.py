@@ -21,7 +21,6 @@ from runtime.microbench import (
     document,
     maps,
     measured,
-    overheads,
     program,
     rows,
     write,
@@ -29,8 +28,8 @@ from runtime.microbench import (
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
 from runtime.microbench.measurements import NETWORK
-from runtime.microbench.sums import product
-from runtime.microbench.training import ALONE
+from runtime.microbench.sharing import ALONE
+from runtime.microbench.sums import launch, product
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -85,7 +84,7 @@ def test_a_profile_is_fitted_where_the_catalogue_has_the_gpu(tiny: list[Measurem
 def test_two_processes_share_the_gpu_and_measure_messages() -> None:
     found = {item.kernel for item in measured(MicrobenchRequest(TINY, "cuda", 1, (1, 2), kernels=True))}
     assert found >= ONE
-    assert {"p2p_oneway", "p2p_both", "all_reduce", "all_to_all"} <= found
+    assert {"p2p_oneway", "all_reduce"} <= found
 
 
 def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, tell: Callable[[str], None]) -> None:
@@ -126,7 +125,7 @@ def test_copies_are_no_quicker_than_their_bus(bench: Bench, tell: Callable[[str]
 
 def test_a_launch_takes_microseconds(bench: Bench, tell: Callable[[str], None]) -> None:
     found: list[Measurement] = []
-    overheads.measure(replace(bench, tell=found.append))
+    launch(replace(bench, tell=found.append))
     tell(f"a launch from Python: {1e6 * found[0].seconds:.1f} us")
     assert 1e-6 < found[0].seconds < 1e-3
 

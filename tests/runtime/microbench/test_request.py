@@ -28,8 +28,8 @@ from runtime.microbench.inputs import Shape, matrix_of
 from runtime.microbench.measurements import CUDA_ONLY, NETWORK
 from runtime.microbench.process_group import merged
 from runtime.microbench.request import from_json
+from runtime.microbench.sharing import ALONE
 from runtime.microbench.sums import product
-from runtime.microbench.training import ALONE
 
 REFUSED = {
     "auto": ("cpu", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),

@@ -149,7 +149,7 @@ def test_two_servers_with_a_gpu_each(tmp_path: Path) -> None:
     found = state(tmp_path)
     assert (len(found["servers"]), found["workers"], sorted(found["runs"])) == (2, 2, NAMES)
     profile = json.loads((tmp_path / "s" / "profile.json").read_text(encoding="utf-8"))
-    assert any(measurement["kernel"] == "all_to_all" for measurement in profile["measurements"]), (
+    assert any(measurement["kernel"] == "all_reduce" for measurement in profile["measurements"]), (
         "what the servers exchange"
     )
     assert judged(tmp_path)["runs"] == 4

@@ -1,14 +1,21 @@
-"""Rules of surveys: what is held out is held out, repeats take turns, and every mistake names its place."""
+"""The rule of a survey: requests, graphs, what fits."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gcnsim.core.errors import FileError
-from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.graph import load_graph
+from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.parts import split
+from runtime.survey import ONE_WORKER, RULE, GeneratedGraph, SurveyRequest, read_rule
+from runtime.survey.program import made_up, save
+from runtime.survey.rule import PlannedRun, fitting
 
 TINY = Path(__file__).with_name("tiny.yaml")
 
@@ -137,3 +144,124 @@ def test_no_mapping_is_no_rule(tmp_path: Path) -> None:
     path.write_text("- a\n", encoding="utf-8")
     with pytest.raises(FileError, match="not a rule; allowed: a mapping with draw, profile"):
         read_rule(path)
+
+
+def survey_request(**fields: Any) -> SurveyRequest:
+    return SurveyRequest(Path("survey"), read_rule(RULE), **fields)
+
+
+def test_unasked_it_begins_runs_for_half_an_hour_on_two_workers() -> None:
+    usual = survey_request()
+    assert (usual.device, usual.workers, usual.minutes, usual.bandwidth, usual.json) == ("cpu", 2, 30.0, None, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"device": "gpu"}, "--device: unknown 'gpu'; did you mean 'cpu'?"),
+        *(
+            ({"workers": count}, f"--workers: {count} is not allowed; a whole number of at least 1 and at most 4096")
+            for count in (0, 4097)
+        ),
+        *(
+            ({"minutes": wrong}, f"--minutes: {wrong} is not allowed; a number above 0 and at most 10000")
+            for wrong in (0, 10_001, -1, math.inf, math.nan)
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        survey_request(**fields)
+    assert message in str(caught.value)
+
+
+def test_the_ends_are_allowed() -> None:
+    assert [survey_request(workers=count).workers for count in (1, 4096)] == [1, 4096]
+    assert [survey_request(minutes=most).minutes for most in (0.1, 10_000)] == [0.1, 10_000]
+
+
+NODES = {"cpu": 2000, "cuda": 4000}
+
+
+def test_a_graph_is_drawn_from_its_name(tmp_path: Path) -> None:
+    made = GeneratedGraph(NODES, 20, 0.1, 8, 4)
+    first, other = made_up("a", made, "cpu"), made_up("b", made, "cpu")
+    assert made_up("a", made, "cpu").content_hash() == first.content_hash() != other.content_hash()
+    assert (first.nodes, made_up("a", made, "cuda").nodes) == (2000, 4000)
+    assert first.entries == pytest.approx(2000 * 20, rel=0.1)
+    save(tmp_path / "a.npz", first)
+    save(tmp_path / "again.npz", first)
+    assert load_graph(str(tmp_path / "a.npz")).content_hash() == first.content_hash()
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "again.npz").read_bytes(), "servers may share the folder"
+    save(tmp_path / "a.npz", other)
+    assert load_graph(str(tmp_path / "a.npz")).content_hash() == first.content_hash(), "what is there stays"
+
+
+def test_far_edges_make_boundaries() -> None:
+    def boundary(far: float) -> int:
+        graph = made_up("a", GeneratedGraph(NODES, 20, far, 8, 4), "cpu")
+        return sum(part.boundary_nodes for part in split(graph, partition_graph(graph, 4, "metis", "vol", 0)))
+
+    assert boundary(0.3) > 1.2 * boundary(0.02)
+
+
+CALIBRATION = [PlannedRun(f"c{index}", "g", (), index, 0, True) for index in range(2)]
+HELD_OUT = [
+    PlannedRun(f"h{which}r{repeat}", "g", (), which, repeat, False) for repeat in range(3) for which in (4, 2, 3)
+]
+RUNS = (*CALIBRATION, *HELD_OUT)
+"""2 runs for a calibration, 3 configurations held out, 3 rounds in another order than the rule's: 11 runs."""
+
+
+def names(took: dict[str, float], seconds: float) -> list[str]:
+    return [run.name for run in fitting(RUNS, took, seconds, 2)]
+
+
+def test_everything_is_tried_while_nothing_is_known() -> None:
+    assert names({}, 1.0) == [run.name for run in RUNS]
+
+
+def test_what_is_done_is_not_done_again() -> None:
+    assert names({"c0": 1.0, "h2r0": 1.0}, 100.0) == [run.name for run in RUNS if run.name not in ("c0", "h2r0")]
+    assert names({run.name: 1.0 for run in RUNS}, 100.0) == []
+
+
+def test_third_repeats_go_first_the_last_of_the_rule_first() -> None:
+    done = {"c0": 10.0, "c1": 10.0}
+    assert names(done, 90.0)[-3:] == ["h4r2", "h2r2", "h3r2"]
+    assert names(done, 80.0)[-3:] == ["h3r1", "h2r2", "h3r2"]
+    assert names(done, 60.0) == ["h4r0", "h2r0", "h3r0", "h4r1", "h2r1", "h3r1"]
+
+
+def test_then_whole_configurations_go_so_that_the_others_keep_their_repeats() -> None:
+    done = {"c0": 10.0, "c1": 10.0}
+    assert names(done, 49.0) == ["h2r0", "h3r0", "h2r1", "h3r1"]
+    assert names(done, 29.0) == ["h2r0", "h2r1"]
+
+
+def test_time_that_no_configuration_fits_in_goes_to_repeats() -> None:
+    assert names({"c0": 10.0, "c1": 10.0}, 39.0) == ["h2r0", "h2r1", "h2r2"]
+
+
+def test_a_configuration_that_is_begun_keeps_its_repeats_before_another_begins() -> None:
+    done = {"c0": 10.0, "c1": 10.0, "h4r0": 10.0}
+    assert names(done, 35.0) == ["h2r0", "h4r1", "h2r1"]
+    assert names(done, 15.0) == ["h4r1"]
+
+
+def test_a_known_configuration_takes_as_long_as_it_did() -> None:
+    done = {"c0": 1.0, "c1": 1.0, "h4r0": 30.0, "h2r0": 1.0, "h3r0": 1.0}
+    assert names(done, 4.0) == ["h2r1", "h3r1", "h2r2", "h3r2"]
+
+
+def test_an_unknown_one_takes_as_long_as_those_on_its_graph() -> None:
+    runs = [PlannedRun(name, name[0], (), index, 0, False) for index, name in enumerate(("a0", "a1", "a2", "b0", "b1"))]
+    done = {"a0": 1.0, "a1": 3.0, "b0": 50.0}
+    assert [run.name for run in fitting(runs, done, 2.0, 1)] == ["a2"]
+    assert [run.name for run in fitting(runs, done, 52.0, 1)] == ["a2", "b1"]
+
+
+def test_no_time_takes_nothing_once_runs_are_known_to_take_some() -> None:
+    assert names({"c0": 1.0}, 0.5) == []
+    assert names({"c0": 1.0}, -5.0) == []
+    assert names({"c0": 1.0}, 1.0) == ["c1"]

@@ -1,16 +1,40 @@
-"""Weights change as torch's own classes change them, to the last bit, and torch's compiler is not imported for it."""
+"""Trainings: optimizers, dropout, digits, the end."""
 
 from __future__ import annotations
 
+import csv
+import json
 import subprocess
 import sys
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import Parameter
 
+from gcnsim.core.errors import ScenarioError
+from gcnsim.timeline import OpKind
+from gcnsim.trace import read_trace
+from runtime.exchange import Channels, DropoutConfig, IterationContext, StepBoundaries, Stopwatch
+from runtime.launch import Place, connect
+from runtime.methods import method_type
+from runtime.model import Network, initialise
+from runtime.options import Options
+from runtime.record import Recorder, read_run
 from runtime.train.reduce import Adam, Optimizer, Sgd
-from tests.runtime.shell import ROOT
+from runtime.train.worker import clock_offset
+from tests.runtime.conftest import Case, MakeOptions, model_fields, mostly
+from tests.runtime.crew import Crew
+from tests.runtime.exchange.dense import builder
+from tests.runtime.jobs import RankRecord, trained
+from tests.runtime.reduce_jobs import probed
+from tests.runtime.session_jobs import ran, told, worked
+from tests.runtime.shell import ROOT, Shell
+from tests.runtime.train.test_equality import same_run
 
 PAIRS: dict[str, tuple[type[Optimizer], type[torch.optim.Optimizer]]] = {
     "adam": (Adam, torch.optim.Adam),
@@ -71,3 +95,246 @@ def test_a_step_does_not_import_the_compiler() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+RATE = 0.4
+ORDERS = ["exchange-first", "dropout-first"]
+MODELS = ["gcn", "graphsage", "pool", "gat"]
+METHODS: list[tuple[str, dict[str, Any]]] = [
+    ("full-graph", {}),
+    ("pipegcn", {}),
+    ("pipegcn-gf", {}),
+    ("psc-gcn", {"tau": 2, "epsilon": 0.5, "refresh": 2}),
+    ("psc-gcn", {"tau": 0, "epsilon": 0.5, "cache": "30%"}),
+    ("bns-gcn", {"rate": 0.4}),
+]
+FIRST, SECOND = ORDERS
+REPEATED = [(index, "gcn", ORDERS[index % 2]) for index in range(len(METHODS))]
+REPEATED += [(0, "graphsage", SECOND), (2, "gat", SECOND), (3, "pool", FIRST), (4, "gat", FIRST), (5, "pool", SECOND)]
+"""Every method, every model in both orders: a place in METHODS, a model and an order."""
+
+
+@pytest.mark.parametrize(("place", "model", "order"), mostly(REPEATED, range(len(METHODS)), MODELS, ORDERS))
+def test_a_repeated_run_gives_the_same_bits(
+    crew: Crew, options: MakeOptions, place: int, model: str, order: str
+) -> None:
+    method, knobs = METHODS[place]
+    fields = {"workers": 2, "dropout": RATE, "dropout_order": order, "iterations": 3, **model_fields(model)}
+    requested = options(method, knobs, dtype="float32", norm="layer", **fields)
+    first, again = (crew.run(2, trained, requested) for _ in range(2))
+    assert first[0].losses == again[0].losses == first[1].losses
+    for name, weight in first[0].weights[-1].items():
+        assert np.array_equal(weight, again[0].weights[-1][name])
+        assert np.array_equal(weight, first[1].weights[-1][name])
+    assert all(np.isfinite(loss) for loss in first[0].losses)
+    assert len(set(first[0].losses)) == 3
+
+
+def sent_by_owners(rank_records: list[RankRecord], seed: int, t: int, layer: int, *, masked: bool) -> Tensor:
+    """Rows H^(t,layer) of all nodes; masked: as their owners drop them."""
+    width = rank_records[0].inputs[t][layer].shape[1]
+    found = torch.full((sum(rank.inner.size for rank in rank_records), width), torch.nan, dtype=torch.float64)
+    for n, rank in enumerate(rank_records):
+        rows = torch.from_numpy(rank.inputs[t][layer])
+        mask = DropoutConfig(RATE, True, seed, n).mask(rows, t, layer, "inner")
+        found[torch.from_numpy(rank.inner)] = rows * mask if masked else rows
+    return found
+
+
+RECEIVED = [("full-graph", 0), ("pipegcn", 1), ("bns-gcn", 0)]
+OWNERS = [(which, "gcn", order) for which in RECEIVED for order in ORDERS]
+OWNERS += [(RECEIVED[0], "graphsage", SECOND), (RECEIVED[1], "pool", SECOND), (RECEIVED[2], "gat", SECOND)]
+OWNERS += [(RECEIVED[0], "gat", FIRST)]
+
+
+@pytest.mark.parametrize(("which", "model", "order"), mostly(OWNERS, RECEIVED, MODELS, ORDERS))
+def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
+    crew: Crew, options: MakeOptions, which: tuple[str, int], model: str, order: str
+) -> None:
+    method, tau = which
+    requested = options(
+        method, workers=3, **model_fields(model), dropout=RATE, dropout_order=order, iterations=3, seed=11
+    )
+    content = crew.run(3, trained, requested)
+    for t in range(tau, 3):
+        for layer in range(3):
+            owners = sent_by_owners(content, 11, t - tau, layer, masked=order == "dropout-first")
+            for rank in content:
+                index, rows = rank.used[t][layer]
+                assert np.array_equal(rows, owners[rank.boundary[index]].numpy()), f"iteration {t}, layer {layer}"
+            if order == "dropout-first":
+                assert float((owners == 0).double().mean()) > 0.5 * RATE
+
+
+MASKED = [("gcn", "central"), ("gcn", "none"), ("graphsage", "central"), ("gat", "central")]
+PROBED = [(MASKED[0], FIRST), (MASKED[1], SECOND), (MASKED[2], SECOND), (MASKED[3], FIRST)]
+
+
+@pytest.mark.parametrize(("masked", "order"), mostly(PROBED, MASKED, ORDERS))
+def test_gradients_across_workers_are_those_of_the_masks_used(
+    crew: Crew, options: MakeOptions, masked: tuple[str, str], order: str
+) -> None:
+    """Central differences of the global loss, masks held fixed."""
+    model, overlap = masked
+    fields = {"model": model, "dropout": RATE, "dropout_order": order, "overlap": overlap, "optimizer": "sgd"}
+    heads = 2 if model == "gat" else 1
+    content = crew.run(3, probed, options(workers=3, lr=0.0, seed=2, heads=heads, **fields), 2)
+    for rank in content:
+        assert np.array_equal(rank.found, content[0].found)
+    scale = np.abs(content[0].found).max()
+    assert np.abs(content[0].found - content[0].numerical).max() < 1e-6 * scale
+    assert np.count_nonzero(np.abs(content[0].found) > 1e-3 * scale) > 6
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, model: str, order: str) -> None:
+    requested = options(workers=1, **model_fields(model), layers=2)
+    part = case.parts(1)[0]
+    network = Network(requested, 7, 4).double()
+    initialise(network, 0)
+    drawn = builder(part, "mean" if model in ("graphsage", "pool") else "symmetric").whole()
+    recorder = Recorder(0, enabled=False)
+    dropping = DropoutConfig(RATE, order == "dropout-first", 5, 0)
+    chosen = torch.arange(0, 120, 40)
+
+    def logits(rows: Tensor) -> Tensor:
+        watch = Stopwatch(recorder, 3, OpKind.UPDATE)
+        x = case.problem.features.index_copy(0, chosen, rows)
+        tensor: Tensor = network(x, StepBoundaries(IterationContext(3, drawn, None, recorder, watch, dropping)))
+        return tensor[:60].sum(0)
+
+    rows = case.problem.features[chosen].clone().requires_grad_()
+    assert torch.equal(logits(rows), logits(rows)), "masks are fixed"
+    assert torch.autograd.gradcheck(logits, (rows,))
+
+
+HARDLY = [("gcn", FIRST), ("gcn", SECOND), ("graphsage", FIRST), ("pool", SECOND), ("gat", FIRST)]
+
+
+@pytest.mark.parametrize(("model", "order"), mostly(HARDLY, MODELS, ORDERS))
+def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions, model: str, order: str) -> None:
+    """A rate of 10^-13 drops nothing in so few draws, yet goes every way that dropout goes."""
+    none = crew.run(3, trained, options(workers=3, dropout_order=order, **model_fields(model)))
+    hardly = crew.run(3, trained, options(workers=3, **model_fields(model), dropout_order=order, dropout=1e-13))
+    same_run(hardly, none, case.graph.nodes)
+
+
+@pytest.mark.parametrize("model", ["gcn", "graphsage"])
+def test_a_layer_0_summed_once_is_dropped_too(crew: Crew, options: MakeOptions, model: str) -> None:
+    fields = {"model": model, "preaggregate": True, "iterations": 3}
+    plain = crew.run(2, trained, options(workers=2, **fields))
+    content = crew.run(2, trained, options(workers=2, dropout=RATE, **fields))
+    assert content[0].losses[0] != plain[0].losses[0]
+    assert content[0].losses == crew.run(2, trained, options(workers=2, dropout=RATE, **fields))[0].losses
+
+
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "psc-gcn gat": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
+    "psc-gcn pool": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
+    "graphsage pool": ("graphsage", {"batch": 200, "fanout": (10, 10)}),
+    "cagnet-1d": ("cagnet-1d", {}),
+    "cagnet-1.5d": ("cagnet-1.5d", {}),
+    "sancus adaptive": ("sancus", {"warm_iterations": 10}),
+    "sancus gap": ("sancus", {"stale_test": "gap", "threshold": 0.5, "warm_iterations": 10}),
+    "sancus skipping both ways": ("sancus", {"threshold": 4, "warm_iterations": 0, "skip_backward": "yes"}),
+}
+
+
+SEEN_ELSEWHERE = ("psc-gcn pool", "cagnet-1d", "cagnet-1.5d", "sancus skipping both ways")
+"""Their losses are compared with references that are full-graph training, or with those of another of these runs."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SEEN_ELSEWHERE)) for name in RUNS]
+)
+def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
+    method, knobs = RUNS[name]
+    model: dict[str, Any] = {"model": "gat", "heads": 2} if name.endswith("gat") else {}
+    if name.endswith("pool"):
+        model = {"model": "graphsage", "sage_aggregator": "pool"}
+    given = method_type(method).settled(knobs)
+    crew.run(2, ran, Options(method, given, iterations=80, out=str(tmp_path / "run"), **model))
+    run = read_run(tmp_path / "run")
+    accuracy, last = run.record.accuracy, run.iterations[-1].train_accuracy
+    assert accuracy["test"] is not None
+    assert accuracy["test"] >= 0.95
+    assert last is not None
+    assert 0.95 <= last <= 1.0
+
+
+SMALL = ("--layers", "2", "--hidden", "8", "--quiet", "--json", "--threads", "1")
+
+
+def test_a_trace_is_saved_without_any_boundary(crew: Crew, case: Case, tmp_path: Path) -> None:
+    words = ("--graph", str(case.path), "--iterations", "3", "--workers", "1", "--method", "psc-gcn", "--no-record")
+    crew.run(1, worked, [*words, *SMALL, "--epsilon", "0.5", "--save-trace", "one.trace"], str(tmp_path))
+    trace = read_trace(tmp_path / "one.trace")
+    assert (trace.iterations, trace.parts, trace.workers[0].bits.shape) == (3, 1, (3, 0))
+    assert (trace.edges[:, 0, 0] > 0).all()
+
+
+def test_a_disk_that_is_full_at_the_end_costs_neither_the_figures_nor_the_run_folder(
+    crew: Crew, case: Case, tmp_path: Path
+) -> None:
+    words = ("--graph", str(case.path), "--iterations", "3", "--workers", "1", "--method", "psc-gcn", *SMALL)
+    full = [*words, "--epsilon", "0.5", "--save-trace", "/dev/full"]
+    ((out, _, why),) = crew.run(1, told, full, str(tmp_path))
+    assert why == "/dev/full: cannot be written: No space left on device"
+    assert json.loads(out)["iterations"] == 3
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["finished"]
+
+
+@pytest.mark.slow
+def test_the_bytes_of_all_iterations_are_those_of_the_run_also_after_a_resume(case: Case, tmp_path: Path) -> None:
+    words = ["--graph", str(case.path), *SMALL, "--method", "psc-gcn", "--epsilon", "0.5", "--cache", "30%"]
+    words += ["--refresh", "3", "--checkpoint-every", "6"]
+    straight = Shell(tmp_path, *words, "--iterations", "12", "--out", "straight")
+    assert straight.end()[0] == 0
+    assert Shell(tmp_path, *words, "--iterations", "6", "--out", "halves").end()[0] == 0
+    assert Shell(tmp_path, *words, "--iterations", "12", "--resume", "halves").end()[0] == 0
+    totals = []
+    for folder in ("straight", "halves"):
+        record = json.loads((tmp_path / folder / "run.json").read_text())
+        total = sum(sum(map(sum, table)) for table in record["bytes"].values())
+        with open(tmp_path / folder / "iterations.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 12
+        assert sum(int(row["bytes_sent"]) for row in rows) == total > 0
+        totals.append(total)
+    assert totals[0] == totals[1]
+
+
+def test_the_best_weights_are_those_of_the_best_validation_accuracy(crew: Crew, case: Case, tmp_path: Path) -> None:
+    # A step this large makes the accuracy jump up and down: the best is not the last.
+    words = ["--graph", str(case.path), *SMALL, "--workers", "1"]
+    jumping = ["--iterations", "12", "--eval-every", "1", "--lr", "2", "--optimizer", "adam", "--out", "jumps"]
+    (out,) = crew.run(1, worked, [*words, *jumping], str(tmp_path))
+    with open(tmp_path / "jumps" / "iterations.csv", newline="") as file:
+        seen = [float(row["val_accuracy"]) for row in csv.DictReader(file)]
+    assert seen[-1] < max(seen)
+    assert json.loads(out)["val_accuracy"] == max(seen)
+    again = ["--init-weights", "jumps/best.npz", "--iterations", "1", "--optimizer", "sgd", "--lr", "0", "--no-record"]
+    (out,) = crew.run(1, worked, [*words, *again], str(tmp_path))
+    assert json.loads(out)["val_accuracy"] == max(seen)
+
+
+def test_a_cache_beside_a_sum_made_once_is_refused(options: MakeOptions) -> None:
+    with pytest.raises(ScenarioError, match=r"^--cache: 30% with --preaggregate"):
+        options("psc-gcn", {"cache": "30%"}, preaggregate=True)
+
+
+def late_clock(place: Place, late_ns: int) -> int:
+    """The offset that this worker finds when its clock is `late_ns` behind that of worker 0, on another machine."""
+    connect(place, 30.0, "gloo")
+    channel = Channels(place.rank, place.world, 30.0, "gloo").open("control")
+    behind = late_ns if place.rank else 0
+    return clock_offset(channel, place.world, lambda: perf_counter_ns() - behind, str(place.rank).encode())
+
+
+def test_the_clock_of_a_worker_elsewhere_is_found(crew: Crew) -> None:
+    late = 7_000_000_000
+    found = np.array(crew.run(3, late_clock, late))
+    assert found[0] == 0
+    # Round trips on one machine are far below a tenth of a second, however busy it is.
+    assert (abs(found[1:] - late) < 100_000_000).all()

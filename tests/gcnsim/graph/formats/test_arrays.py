@@ -1,15 +1,27 @@
+"""Arrays and tables in files: sources, what is written, Parquet, NumPy."""
+
 from __future__ import annotations
 
+import gzip
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from gcnsim.core.errors import FileError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import AnyArray
+from gcnsim.graph import build_csr, load_graph
+from gcnsim.graph.csr import Cleaning
 from gcnsim.graph.formats.arrays import opened, read_npy
+from gcnsim.graph.formats.source import file_start, file_text
+from gcnsim.graph.formats.write import write_edges, write_npz
+from gcnsim.graph.memory import memory_to_load
+from tests.gcnsim.graph.formats.layouts.published import NODES, SOURCES, TARGETS, ring
 
 
 def array(path: Path, name: str = "a") -> AnyArray:
@@ -106,3 +118,127 @@ def test_a_size_that_the_archive_only_claims_is_refused(tmp_path: Path) -> None:
     path.write_bytes(raw.replace(size, (len(claimed) + 64_000).to_bytes(4, "little")))
     with pytest.raises(FileError, match=r"a.npz.*truncated or altered"):
         array(path)
+
+
+def test_gzip_is_recognised_by_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "plain.txt"
+    path.write_bytes(gzip.compress(b"0 1\n"))
+    assert file_text(path) == b"0 1\n"
+
+
+def test_missing_files_and_folders_are_one_line(tmp_path: Path) -> None:
+    for read in (file_start, file_text):
+        with pytest.raises(FileError, match=r"none.txt: cannot be read: No such file or directory"):
+            read(tmp_path / "none.txt")
+        with pytest.raises(FileError, match="cannot be read: Is a directory"):
+            read(tmp_path)
+
+
+def test_truncated_and_altered_gzip_are_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(bytes(range(256)) * 8)
+    path = tmp_path / "g.txt.gz"
+    for damaged in (whole[:40], whole[:-6] + b"\x00\x00" + whole[-4:], whole[:30] + b"\xff\xff\xff" + whole[33:]):
+        path.write_bytes(damaged)
+        with pytest.raises(FileError, match="truncated or altered gzip"):
+            file_text(path)
+
+
+def test_a_written_graph_is_read_back_and_its_bytes_are_the_same_each_time(tmp_path: Path) -> None:
+    graph = build_csr(np.array([0, 1, 2]), np.array([1, 2, 3]), 5, "path", features=7)
+    for name in ("a.npz", "b.npz"):
+        write_npz(tmp_path / name, graph)
+    found = load_graph(tmp_path / "a.npz")
+    assert found.content_hash() == graph.content_hash()
+    assert (found.nodes, found.features, found.classes, found.cleaning) == (5, 7, None, Cleaning())
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    graph = build_csr(np.array([0]), np.array([1]), 2, "edge")
+    with pytest.raises(FileError, match=r"nowhere/g\.npz: cannot be written"):
+        write_npz(tmp_path / "nowhere" / "g.npz", graph)
+
+
+def test_arrays_of_the_nodes_go_with_the_graph(tmp_path: Path) -> None:
+    graph = build_csr(np.array([0]), np.array([1]), 3, "edge", features=2)
+    write_npz(tmp_path / "g.npz", graph, {"x": np.ones((3, 2), np.float32), "labels": np.array([0, 1, -1])})
+    found = load_graph(tmp_path / "g.npz")
+    assert (found.features, found.classes) == (2, 2)
+    assert sorted(np.load(tmp_path / "g.npz", allow_pickle=False)) == ["indices", "indptr", "labels", "x"]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("g.txt", " "), ("g.tsv", "\t"), ("g.csv", ",")])
+def test_an_edge_list_holds_each_edge_once_and_every_node(tmp_path: Path, name: str, separator: str) -> None:
+    graph = build_csr(np.array([0, 1, 2]), np.array([1, 2, 0]), 5, "triangle")
+    write_edges(tmp_path / name, graph, separator=separator)
+    lines = [line.split(separator) for line in (tmp_path / name).read_text().splitlines()]
+    assert lines == [["0", "1"], ["0", "2"], ["1", "2"], ["4", "4"]]
+    found = load_graph(tmp_path / name)
+    assert (found.nodes, found.content_hash()) == (5, graph.content_hash())
+
+
+def test_edge_lists_are_written_by_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcnsim.graph.formats.write._ROWS", 7)
+    graph = build_csr(np.arange(50), (np.arange(50) * 3 + 1) % 50, 50, "drawn")
+    write_edges(tmp_path / "g.txt", graph)
+    assert load_graph(tmp_path / "g.txt").content_hash() == graph.content_hash()
+
+
+def _written(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.float64])
+@pytest.mark.parametrize("name", ["g.parquet", "g.pq", "g"])
+def test_edges_are_read_from_the_columns_that_the_names_say(tmp_path: Path, name: str, dtype: Any) -> None:
+    weight = np.full(NODES, 0.5)
+    path = _written(tmp_path / name, weight=weight, dst=TARGETS.astype(dtype), src=SOURCES.astype(dtype))
+    graph = load_graph(path)
+    assert graph.content_hash() == ring().content_hash()
+    assert graph.cleaning.ignored == ("weight",)
+    assert 150_000_000 < memory_to_load(path) < 151_000_000
+
+
+def test_ids_are_renumbered_as_in_other_edge_lists(tmp_path: Path) -> None:
+    compact = load_graph(_written(tmp_path / "c.parquet", source=SOURCES * 7 - 3, target=TARGETS * 7 - 3), "compact")
+    assert isinstance(compact.original_ids, np.ndarray)
+    assert compact.original_ids.tolist() == [7 * node - 3 for node in range(NODES)]
+    names = load_graph(_written(tmp_path / "n.parquet", u=["bob", "ann", "bob"], v=["ann", "carl", "carl"]), "names")
+    assert names.original_ids == ("bob", "ann", "carl")
+    assert names.entries == 6
+
+
+def test_columns_may_be_chosen(tmp_path: Path) -> None:
+    path = _written(tmp_path / "g.parquet", p=SOURCES, q=TARGETS, r=SOURCES)
+    for ends in (("p", "q"), ("1", "2")):
+        assert load_graph(path, ends=ends).content_hash() == ring().content_hash()
+    with pytest.raises(FileError, match=r"does not say which two columns are the ends of an edge"):
+        load_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"src": ["ann"], "dst": ["bob"]}, "'src': node ids must be integers, not 'ann'; for names use --ids names"),
+        ({"src": [0, None], "dst": [1, 2]}, "'src': 1 rows have no value; each needs one"),
+        ({"src": [0.5], "dst": [1.0]}, "'src' is float64[1] with the value 0.5; integers are needed"),
+        ({"src": [-1], "dst": [1]}, "'src': node id -1 is out of range; ids begin at 0"),
+        ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, "empty graph: no edges"),
+    ],
+)
+def test_ids_that_are_none_are_refused(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    path = _written(tmp_path / "g.parquet", **columns)
+    with pytest.raises(GcnsimError) as caught:
+        load_graph(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+def test_a_truncated_file_is_one_line(tmp_path: Path) -> None:
+    path = _written(tmp_path / "g.parquet", src=SOURCES, dst=TARGETS)
+    path.write_bytes(path.read_bytes()[:-20])
+    for read in (load_graph, memory_to_load):
+        with pytest.raises(FileError, match=r"g\.parquet: truncated or altered: ") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)

@@ -1,9 +1,13 @@
-"""Which columns the names in a header say are the ends of an edge."""
+"""Headers of text tables, clear and unclear ones."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from gcnsim.core.errors import FileError
+from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.formats.headers import EndPlaces, named_ends, only_ends
 
 
@@ -67,3 +71,151 @@ def test_other_names_say_nothing(header: str) -> None:
 )
 def test_what_is_a_weight_a_time_or_a_label_is_no_end(header: str, ends: EndPlaces | None) -> None:
     assert only_ends(header.split(",")) == ends
+
+
+ALL_IDS = pytest.mark.parametrize("ids", ["numbers", "compact", "names"])
+
+EDGES = {(5, 7), (7, 5), (7, 2), (2, 7), (2, 5), (5, 2)}
+COUNTED = "0,5,7\n1,7,2\n2,2,5\n"
+SHUFFLED = "9,5,7\n4,7,2\n6,2,5\n"
+
+
+def _read(path: Path, content: str, ids: str = "numbers", ends: tuple[str, str] | None = None) -> Graph:
+    path.write_text(content, encoding="utf-8")
+    return load_graph(path, ids, ends)
+
+
+def _pairs(graph: Graph) -> set[tuple[int, int]]:
+    names = range(graph.nodes) if graph.original_ids is None else [int(float(item)) for item in graph.original_ids]
+    return {
+        (names[v], names[u]) for v in range(graph.nodes) for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
+    }
+
+
+def _refusal(path: Path, content: str, ids: str = "numbers") -> str:
+    with pytest.raises(FileError) as caught:
+        _read(path, content, ids)
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+@ALL_IDS
+@pytest.mark.parametrize(
+    ("name", "content", "edges"),
+    [
+        ("g.txt", "1e+02 2e+02\n2e+02 300\n", [(100, 200), (200, 300)]),
+        ("g.csv", "1E2,2E2\n2E2,3E2\n", [(100, 200), (200, 300)]),
+        ("g.txt", "1e0 2e0\n2e0 3e0\n", [(1, 2), (2, 3)]),
+        ("g.tsv", "0e0\t1e0\t0.5\n1e0\t30e-1\t0.7\n", [(0, 1), (1, 3)]),
+        ("g.csv", "1e1;2e1;0,5\n2e1;3;0,7\n", [(10, 20), (20, 3)]),
+        ("g.txt", "1.e1 20.0e0\n2 3\n", [(10, 20), (2, 3)]),
+    ],
+)
+def test_a_line_of_numbers_in_any_notation_is_an_edge(
+    tmp_path: Path, name: str, content: str, edges: list[tuple[int, int]], ids: str
+) -> None:
+    graph = _read(tmp_path / name, content, ids)
+    assert _pairs(graph) == {pair for edge in edges for pair in (edge, edge[::-1])}
+
+
+def test_exponents_change_neither_counts_nor_refusals(tmp_path: Path) -> None:
+    counted = _read(tmp_path / "g.txt", "4 3\n0 1e0\n1e0 2\n2 3e0\n")
+    assert (counted.nodes, counted.cleaning.ignored) == (4, ("line 1, which counts nodes and edges",))
+    assert "looks like the numbers of lines" in _refusal(tmp_path / "g.csv", "0,5,7e0\n1,7,2\n2,2,5\n")
+    for word in ("15e-1", "1D5", "1e400"):
+        assert f"line 1: node ids must be integers, not '{word}'" in _refusal(tmp_path / "g.txt", f"{word} 2e0\n3 4\n")
+
+
+@ALL_IDS
+@pytest.mark.parametrize("ends", [None, ("2", "3"), ("0", "1")])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("g.csv", f",0,1\n{COUNTED}"),
+        ("g.csv", ",0,1\n1,5,7\n2,7,2\n3,2,5\n"),
+        ("g.tsv", "\t0\t1\n" + COUNTED.replace(",", "\t")),
+        ("g.txt", '"" 0 1\n' + COUNTED.replace(",", " ")),
+        ("g.csv", f"index,0,1\n{COUNTED}"),
+    ],
+)
+def test_row_numbers_beside_columns_without_names_make_a_header(
+    tmp_path: Path, name: str, content: str, ends: tuple[str, str] | None, ids: str
+) -> None:
+    assert _pairs(_read(tmp_path / name, content, ids, ends)) == EDGES
+
+
+def test_columns_without_names_beside_other_numbers_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    assert "line 1: the header ('', 0, 1) does not say which two columns" in _refusal(path, f",0,1\n{SHUFFLED}")
+    assert _pairs(_read(path, f",0,1\n{SHUFFLED}", ends=("2", "3"))) == EDGES
+
+
+@pytest.mark.parametrize("ids", ["numbers", "names"])
+@pytest.mark.parametrize(
+    ("header", "ends"),
+    [("a,b,c", "b,c"), ("V1,V2,V3", "V2,V3"), ("x,y,z", "y,z"), ("node1,node2,foo", "node2,foo")],
+)
+def test_a_header_that_says_nothing_over_line_numbers_is_refused(
+    tmp_path: Path, header: str, ends: str, ids: str
+) -> None:
+    path, first = tmp_path / "g.csv", ",".join(header.split(",")[:2])
+    assert _refusal(path, f"{header}\n{COUNTED}", ids) == (
+        f"line 1: the header ({header.replace(',', ', ')}) does not say which columns are the ends of an edge, and the "
+        "first looks like the numbers of lines (0, ...); say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) "
+        f"or workload.ends, as in --ends {ends}, or --ends {first} where the third is a weight"
+    )
+    one, other = ends.split(",")
+    assert _pairs(_read(path, f"{header}\n{COUNTED}", ids, (one, other))) == EDGES
+
+
+def test_row_names_of_r_before_such_a_header_change_nothing(tmp_path: Path) -> None:
+    content = '"V1" "V2" "V3"\n"1" 0 5 7\n"2" 1 7 2\n"3" 2 2 5\n'
+    assert "looks like the numbers of lines (0, ...)" in _refusal(tmp_path / "g.txt", content)
+
+
+@pytest.mark.parametrize("header", ["u,v,weight", "u,v,w", "source,target,c", "user,item,c", "a,b,count"])
+def test_a_header_that_says_more_is_believed(tmp_path: Path, header: str) -> None:
+    assert _read(tmp_path / "g.csv", f"{header}\n{COUNTED}").cleaning.ignored == (header.split(",")[2],)
+
+
+def test_four_columns_whose_names_count_on_are_refused_as_four_without(tmp_path: Path) -> None:
+    for header in ("V1,V2,V3,V4", "a,b,c,d", "0x,1x,2x,3x"):
+        assert "does not say which two columns" in _refusal(tmp_path / "g.csv", f"{header}\n9,0,5,7\n8,1,7,2\n")
+    graph = _read(tmp_path / "g.csv", "user,item,x1,x2,x3\n0,0,1,2,3\n1,0,3,4,5\n")
+    assert graph.cleaning.ignored == ("x1", "x2", "x3")
+
+
+@pytest.mark.parametrize(
+    ("header", "pairs"),
+    [
+        ("from,to,source,target", "source, target and from, to"),
+        ("src,dst,head,tail", "src, dst and head, tail"),
+        ("from_id,to_id,citing,cited", "from_id, to_id and citing, cited"),
+    ],
+)
+def test_a_header_with_two_pairs_of_ends_is_refused(tmp_path: Path, header: str, pairs: str) -> None:
+    message = _refusal(tmp_path / "g.csv", f"{header}\n0,1,5,7\n1,2,7,2\n")
+    assert message.startswith(f"line 1: the header names the ends of an edge twice ({pairs}); say which with --ends")
+
+
+@pytest.mark.parametrize("header", ["source,target,start,end", "source_id,target_id,from_name,to_name"])
+def test_times_and_descriptions_are_no_second_pair(tmp_path: Path, header: str) -> None:
+    assert len(_pairs(_read(tmp_path / "g.csv", f"{header}\n0,1,5,7\n1,2,7,2\n"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("5\xa07\n7\xa02\n", "line 1: character 2 is U+00A0 (no-break space)"),
+        ("5 7\n 7\u20032\n", "line 2: character 3 is U+2003 (em space)"),
+        ("5,7\n7,\u200b2\n", "line 2: character 3 is U+200B (zero width space)"),
+        ("5,7\n\ufeff7,2\n", "line 2: character 1 is U+FEFF (zero width no-break space)"),
+    ],
+)
+def test_white_space_that_separates_nothing_is_named(tmp_path: Path, content: str, message: str) -> None:
+    allowed = "which separates no columns; allowed: a space, a tab or a comma in its place"
+    assert _refusal(tmp_path / "g.txt", content) == f"{message}, {allowed}"
+
+
+def test_white_space_in_other_columns_is_no_fault(tmp_path: Path) -> None:
+    assert _read(tmp_path / "g.csv", "5,7,a\xa0b\n7,2,c\n").entries == 4
+    assert "line 2: node ids must be integers, not 'q'" in _refusal(tmp_path / "g.csv", "5,7,a\xa0b\n7,q,c\n")

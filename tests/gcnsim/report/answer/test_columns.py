@@ -1,11 +1,19 @@
+"""Columns, rows, layout and files of a what-if answer."""
+
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gcnsim.core.errors import ScenarioError
+from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.report.answer import rows
 from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, checked, columns_of, scale_of, share_text
+from gcnsim.report.answer.layout import Page, fold, laid_out, lines_of, needed
+from gcnsim.report.answer.rows import COLUMNS, labels_of, shared_knobs, write_csv
+from gcnsim.report.answer.table import render_notebook
 from tests.gcnsim.results.made import answer_of
 
 
@@ -96,3 +104,194 @@ def test_bytes_that_need_four_digits_take_the_larger_unit() -> None:
     values = [923 * 2.0**20, 1010.7 * 2.0**20]
     scale = scale_of(values, BYTE_UNITS)
     assert (scale.unit, [scale.text(value) for value in values]) == ("GiB", ["0.901", "0.987"])
+
+
+def test_the_recommended_row_is_marked_or_added(answered: dict[str, Any]) -> None:
+    rows = answer_of(answered).fastest_first
+    assert [row.recommended for row in rows] == [True, False, False, False, False]
+    assert rows[0].iteration_s == 0.25
+    answered["recommendation"] |= {"in_results": 3}
+    assert answer_of(answered).rows == answer_of(answered).results
+
+
+def test_shared_knobs_need_two_rows(answered: dict[str, Any]) -> None:
+    rows = answer_of(answered).results
+    assert shared_knobs(rows) == {}
+    assert shared_knobs(rows[2:]) == {"tau": "tau 2", "epsilon": "eps 0.1"}
+    assert shared_knobs(rows[2:3]) == {}
+
+
+def test_labels_say_only_what_tells_rows_of_a_method_apart(payload: dict[str, Any]) -> None:
+    assert labels_of(answer_of(payload).results) == [
+        ("full-graph", ""),
+        ("pipegcn", ""),
+        ("psc-gcn", "cache 0%"),
+        ("psc-gcn", "cache 25%"),
+    ]
+    payload["results"][0] |= {"method": "bns-gcn", "rate": 0.1}
+    payload["results"][1] |= {"method": "bns-gcn", "tau": 0, "rate": 0.5}
+    assert labels_of(answer_of(payload).results)[:2] == [("bns-gcn", "rate 0.1"), ("bns-gcn", "rate 0.5")]
+    payload["results"][3]["gpus"] = 8
+    assert labels_of(answer_of(payload).results)[3] == ("psc-gcn", "8 GPUs, cache 25%")
+    payload["results"][3] |= {"gpus": 1, "bandwidth": "25Gbps"}
+    assert labels_of(answer_of(payload).results)[3] == ("psc-gcn", "1 GPU, 25Gbps, cache 25%")
+
+
+def _layout(payload: dict[str, Any], width: int) -> Any:
+    rows = answer_of(payload).fastest_first
+    return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
+
+
+@pytest.mark.parametrize("width", range(36, 130, 3))
+def test_what_is_laid_out_fits(answered: dict[str, Any], width: int) -> None:
+    layout = _layout(answered, width)
+    assert needed(layout.columns, layout.gap) <= width
+    head, lines = lines_of(layout.columns, [False] * 5, layout.gap)
+    assert max(len(part) for line in (*head, *lines) for part in line.split("\n")) <= width
+    keys = [column.key for column in layout.columns]
+    assert keys[:3] == ["method", "knobs", "time"]
+    assert set(keys) & set(layout.left_out) == set()
+
+
+def test_the_least_important_go_first(answered: dict[str, Any]) -> None:
+    left = [set(_layout(answered, width).left_out) for width in (120, 90, 75, 50)]
+    assert left[0] == set()
+    assert "shares" in left[1]
+    assert "memory_bytes" not in left[2]
+    assert left[3] >= {"shares", "limited_by", "usd_per_1000_iterations", "speedup_vs_full_graph"}
+
+
+def test_a_rare_long_text_is_folded_before_a_column_goes(answered: dict[str, Any]) -> None:
+    answered["results"][0]["limited_by"]["text"] = "drawing and loading of worker 0 (host CPU)"
+    answered["results"][1] |= {"setting": "sample boundary-edges, threshold 0.02"}
+    layout = _layout(answered, 105)
+    assert layout.left_out == ()
+    cells = {column.key: column.cells for column in layout.columns}
+    assert "drawing and loading,\nworker 0 (host CPU)" in cells["limited_by"]
+    assert "sample boundary-edges,\nthreshold 0.02" in cells["knobs"][3]
+    _, rows = lines_of(layout.columns, [True] * 5, layout.gap)
+    folded = next(row for row in rows if "boundary-edges" in row).split("\n")
+    assert [line[0] for line in folded] == ["*", " "]
+    assert folded[1].split() == ["threshold", "0.02"]
+
+
+def test_the_time_that_rows_are_sorted_by_is_always_there(answered: dict[str, Any]) -> None:
+    answered["results"][0] |= {"iterations_per_epoch": 5, "epoch_s": 9.0}
+    assert "epoch_s" in {column.key for column in _layout(answered, 60).columns}
+
+
+def test_words_are_folded_where_they_end() -> None:
+    assert fold("NIC of server 2", 15) == "NIC of server 2"
+    assert fold("NIC of server 12", 15) == "NIC of server\n12"
+    assert fold("psc-gcn-on-ten", 8) == "psc-gcn-\non-ten"
+
+
+def test_nothing_is_printed_of_nothing() -> None:
+    page = Page(80, lit=True)
+    page.block("Title", [])
+    page.pairs("Title", [])
+    assert page.text == ""
+
+
+def test_colours_can_be_left_out_and_styles_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    page = Page(80, lit=True)
+    page.line("best", "bold green")
+    assert page.text == "\x1b[1mbest\x1b[0m\n"
+
+
+def test_words_stay_whole_where_a_line_holds_them() -> None:
+    page = Page(14, lit=False)
+    page.line("this line is asked for whole")
+    page.block("Title", ["one two three", "abcdefghijklmn"])
+    page.pairs("", [("name", "one two")])
+    assert page.text.splitlines() == [
+        *("this line is asked for whole", "Title"),
+        *("  one two", "  three", "  abcdefghijkl", "  mn", ""),
+        *("  name  one", "        two", ""),
+    ]
+
+
+def test_what_commands_a_terminal_is_printed_as_text() -> None:
+    page = Page(80, lit=True)
+    page.block("", ["graph\x1b[2J"], end=False)
+    page.pairs("", [("[bold]name", ":smile: \x07")])
+    assert page.text == "  graph\\x1b[2J\n  [bold]name  :smile: \\x07\n\n"
+
+
+def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    payload["results"][0]["bottleneck"] = 'NIC, "tx"'
+    write_csv(path, answer_of(payload))
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    assert tuple(reader.fieldnames or ()) == COLUMNS
+    assert COLUMNS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    for row, result in zip(rows, payload["results"], strict=True):
+        assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
+        for key in ("iteration_s", "nic_bytes", "bottleneck", "epoch_s", "memory_bytes"):
+            assert type(result[key])(row[key]) == result[key]
+
+
+def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    answered["results"][0]["usd_per_1000_iterations"] = None
+    write_csv(path, answer_of(answered))
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["recommended"] for row in rows] == ["False"] * 4 + ["True"]
+    assert [rows[4][key] for key in ("dataset", "device", "gpus", "bandwidth")] == ["reddit", "t4", "6", "15Gbps"]
+    found = [rows[1][key] for key in ("limited_by", "limited_by_share", "limited_by_kind_share")]
+    assert found == ["NIC of server 2", "0.33", "0.58"]
+    assert rows[0]["usd_per_1000_iterations"] == rows[4]["vs_recommended_low"] == ""
+
+
+def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        write_csv(tmp_path / "none" / "rows.csv", answer_of(payload))
+
+
+def test_a_notebook_shows_the_verdict_and_the_fastest_rows(answered: dict[str, Any]) -> None:
+    text = render_notebook(answer_of(answered), most=3)
+    assert answered["recommendation"]["verdict"] in text
+    assert "UNCALIBRATED" in text
+    assert text.count("<tr") == 1 + 3
+    assert "2 more rows" in text
+    assert "<script" not in text
+    assert "1 more row:" in render_notebook(answer_of(answered), most=4)
+
+
+def test_text_from_outside_is_escaped(answered: dict[str, Any]) -> None:
+    answered["results"][0]["method"] = answered["recommendation"]["verdict"] = "<img src=x>"
+    answered["certainty"]["label"] = "<b>"
+    text = render_notebook(answer_of(answered))
+    assert "<img" not in text
+    assert "&lt;img" in text
+    assert "<b>" not in text
+
+
+def test_provenance_holds_every_fact_but_assumptions_and_warnings(payload: dict[str, Any]) -> None:
+    content = dict(rows.provenance_of(answer_of(payload)))
+    assert set(content) == {
+        "graph",
+        "model",
+        "device",
+        "interval",
+        "calibration",
+        "engine",
+        "version",
+        "seed",
+        "scenario hash",
+    }
+    assert content["graph"].endswith("(published-statistics)")
+
+
+def test_assumptions_carry_their_range(payload: dict[str, Any]) -> None:
+    first = rows.assumptions_of(answer_of(payload))[0]
+    assert (first.value, first.range) == ("4", "2 to 9.5")
+
+
+def test_control_characters_do_not_reach_a_terminal(payload: dict[str, Any]) -> None:
+    payload["provenance"]["warnings"] = ["bad\x1b[2Jname\nnext"]
+    assert rows.warnings_of(answer_of(payload)) == ["bad [2Jname next"]

@@ -1,7 +1,12 @@
+"""Sections and figures of a page."""
+
 from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +16,17 @@ import pytest
 import gcnsim
 from gcnsim import api
 from gcnsim.cli import main
-from gcnsim.report.figures.breakdown import sides_data
+from gcnsim.core.errors import FileError
+from gcnsim.report.figures.breakdown import breakdown_data, breakdown_figure, sides_data
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.tornado import tornado_of_advice
+from gcnsim.report.images import page_figures
+from gcnsim.report.page.html import heats_of
 from gcnsim.report.page.sections import options_sheet
 from gcnsim.report.page.templates import BUNDLE, PLOTLY
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice
+from tests.gcnsim.results.made import answer_of
 
 SCENARIOS = Path(__file__).resolve().parents[4] / "scenarios"
 A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6xt4.yaml")
@@ -139,3 +148,106 @@ def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:
 def test_a_page_may_not_be_written_over_what_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", A, B, "--html", A]) == 2
     assert "is read by this command and would be replaced" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "answer.html"
+    gcnsim.what_if(gpus=2, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=4).to_html(path)
+    return path
+
+
+def test_the_figures_of_a_page_are_what_was_drawn(page: Path) -> None:
+    answer = gcnsim.what_if(gpus=2, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=4)
+    figures = page_figures(page)
+    assert list(figures) == ["breakdown", "bandwidth"]
+    figure = breakdown_figure(breakdown_data(answer.told))
+    assert [item.to_plotly_json() for item in figures["breakdown"].data] == [
+        item.to_plotly_json() for item in figure.data
+    ]
+    # The page has the legend beside the figure, an image in it.
+    assert not figure.layout.showlegend
+    assert figures["breakdown"].layout.showlegend
+    assert figures["breakdown"].layout.height > figure.layout.height
+
+
+@pytest.mark.parametrize(
+    ("drawn", "says"),
+    [
+        (None, "has no figures; allowed: a page that --html wrote"),
+        ("{", "figure a: not a JSON document"),
+        ("[1]", "figure a: is not a figure of Plotly"),
+        ('{"data": [{"type": "nonsense"}]}', "figure a: is not a figure of Plotly"),
+        ('{"data": [{"type": "image"}]}', "figure a: holds more than bar, heatmap"),
+        ('{"layout": {"images": [{"source": "http://a.example/b.png"}]}}', "figure a: holds more than bar, heatmap"),
+        ('{"data": [{"y": [NaN]}]}', "is nan"),
+    ],
+)
+def test_what_is_no_page_of_ours_is_one_line(drawn: str | None, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    text = "" if drawn is None else f'gcnsim.draw("a", {json.dumps(drawn)}); }}\n'
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=r"x\.html: ") as error:
+        page_figures(path)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_without_kaleido_nothing_is_begun(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "kaleido" else usual(name, *more)
+    )
+    assert main(["images", str(page), "--out", str(tmp_path / "out")]) == 2
+    assert "an image needs Kaleido; pip install 'gcnsim[images]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_figure_has_the_nearest_name(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["images", str(page), "--out", str(tmp_path / "out"), "--figure", "breakdwn"]) == 2
+    assert "unknown figure 'breakdwn' of " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("kaleido") is None or shutil.which("chromium") is None, reason="needs Kaleido and Chromium"
+)
+def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["images", str(page), "--out", str(out), "--format", "svg"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(out / "breakdown.svg"), str(out / "bandwidth.svg")]
+    text = (out / "breakdown.svg").read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    assert "exposed communication" in text
+    assert main(["images", str(page), "--out", str(out), "--figure", "bandwidth"]) == 0
+    assert (out / "bandwidth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_workers_and_servers_with_their_links_and_what_sets_the_pace(answered: dict[str, Any]) -> None:
+    workers, servers, links = heats_of(answer_of(answered))
+    assert workers.heads == ("GPU", "sampler", "copies", "all-reduce", "waits", "PCIe to host")
+    assert workers.rows[4] == ("worker 4", (0.4, 0.3, 0.2, 0.1, 0.5, 0.05), True)
+    assert [row.marked for row in workers.rows] == [False, False, False, False, True, False]
+    assert servers.heads == ("NIC out", "NIC in")
+    assert servers.rows[2] == ("server 2", (0.997, 0.997), True)
+    assert links.rows == (("uplink of rack 0, out", (0.4,), False),)
+
+
+def test_every_link_of_a_worker_or_server_stands_with_it_in_words(answered: dict[str, Any]) -> None:
+    names = ("dram1", "staging3", "pcie-switch0.1.up", "memory0", "nvlink0.rx")
+    answered["utilization"]["links"] = [{"name": name, "kind": "", "server": 0, "utilization": 0.25} for name in names]
+    workers, servers = heats_of(answer_of(answered))
+    assert workers.heads[-2:] == ("NVLink in", "memory copies")
+    assert {row.name: row.shares[-2:] for row in workers.rows}["worker 3"] == (None, 0.25)
+    assert servers.heads == ("PCIe switch 1 to host", "memory", "host memory")
+    assert [row.name for row in servers.rows] == ["server 0", "server 1"]
+
+
+def test_nothing_where_the_answer_says_nothing(payload: dict[str, Any]) -> None:
+    assert heats_of(answer_of(payload)) == []
+
+
+def test_a_worker_without_a_share_has_none(answered: dict[str, Any]) -> None:
+    answered["utilization"]["links"].pop(6)
+    assert heats_of(answer_of(answered))[0].rows[0].shares == (0.0, 0.3, 0.2, 0.1, 0.5, None)

@@ -1,0 +1,63 @@
+"""Energy of settings, its cost and CO2, and buying against renting, as text that tables and pages share."""
+
+from __future__ import annotations
+
+from gcnsim.core.units import ENERGY, POWER, range_text
+from gcnsim.planning.capacity_goal import money
+from gcnsim.report.answer.rows import range_of, row_labels
+from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent, WhatIf
+
+
+def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The energy of each row, beside its label, and what was assumed; empty if not asked."""
+    report = answer.energy
+    if report is None:
+        return []
+    labels = row_labels(answer, apart=report.recommended is not None)
+    rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
+    pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
+    owned = [
+        (f"{label}, bought", own_text(row.own, report)) for label, row in zip(labels, rows, strict=True) if row.own
+    ]
+    return [*pairs, *owned, *assumed_power(report)]
+
+
+def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
+    """What is assumed of the power, with its ranges."""
+    words = [f"{item.name} {item.value} ({range_of(item)})" for item in report.assumptions]
+    return [("assumed", ", ".join(words))] if words else []
+
+
+def energy_text(row: EnergyRow, report: EnergyReport) -> str:
+    """Energy of an iteration and of the training, its cost and CO2; or why they are unknown."""
+    if row.joules is None or row.watts is None:
+        return row.unknown or "not known"
+    ends = range_text(row.joules_low, row.joules_high, ENERGY.shown_as)
+    text = f"{ENERGY.shown_as(row.joules)}{ends} an iteration, {POWER.shown_as(row.watts)} on average"
+    if row.kwh is None:
+        return text
+    cost = "" if row.cost is None else f", {money(row.cost)} {report.currency}"
+    carbon = "" if row.kg_co2 is None else f", {row.kg_co2:.3g} kg CO2"
+    return f"{text}; until done {_kwh(row.kwh)} kWh{range_text(row.kwh_low, row.kwh_high, _kwh)}{cost}{carbon}"
+
+
+def _kwh(value: float) -> str:
+    return f"{value:.3g}" if value < 1000.0 else f"{value:,.0f}"
+
+
+def own_text(own: OwnOrRent, report: EnergyReport) -> str:
+    """An hour of a bought and of a rented machine, and the months until buying pays."""
+    ends = range_text(own.owned_per_hour_low, own.owned_per_hour_high, money)
+    years = f"{own.life_months / 12.0:g} years"
+    text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {years}"
+    if own.rented_per_hour is None:
+        return f"{text}; no rent is known"
+    text += f", rented {money(own.rented_per_hour)}"
+    if own.months is None:
+        return f"{text}: buying never pays"
+    late = own.months_high is None or own.months_high > own.life_months
+    last = "practically never" if own.months_high is None else f"{own.months_high:.3g}"
+    after = f"{own.months:.3g} months ({own.months_low:.3g} to {last})"
+    if own.months > own.life_months:
+        return f"{text}: buying would pay after {after}, not within its life"
+    return f"{text}: buying pays after {after}" + (", perhaps not within its life" if late else "")
