@@ -1,4 +1,4 @@
-"""Quantities with units, converted at the door and nowhere else: inside are seconds, bytes, bytes/s, flop/s.
+"""Quantities with units, converted on input only; inside are seconds, bytes, bytes/s, flop/s.
 
 A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
 a guessed unit is wrong by 8, 1000 or 1.07; only a share below one (0.3) can mean nothing else. Case matters where it

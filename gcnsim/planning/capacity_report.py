@@ -119,7 +119,7 @@ def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, 
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
     if point.chance == 0.0:
         return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
-    return f"{none} {sure}. {point.name} has the best one: {chance}{paid}; {about}."
+    return f"{none} {sure}. {point.name} is closest: {chance}{paid}; {about}."
 
 
 def _chance(point: PointReport, goal: Goal) -> str:

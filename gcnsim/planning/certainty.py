@@ -33,14 +33,11 @@ LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
 METHOD = f"{DRAWS} random draws: each assumed figure independently within its range; "
 
-SIMULATED = "all are simulated of {settings}; of other settings "
-SOME_SIMULATED = "the first {draws} are simulated of {settings}; of the others, and of other settings, "
+SIMULATED = "all are simulated for {settings}; for other settings, "
+SOME_SIMULATED = "the first {draws} are simulated for {settings}; for the others, and for other settings, "
 """The words before ESTIMATED if some draws were simulated: all of them, or those within the time limit."""
 
-ESTIMATED = (
-    "the simulated time of a draw is that at the stated values, moved as the analytic estimate moves "
-    "(docs/assumptions.md)"
-)
+ESTIMATED = "analytic estimates scale the simulated time at the stated values (docs/assumptions.md)"
 
 
 @dataclass(frozen=True, slots=True)

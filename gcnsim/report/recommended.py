@@ -82,7 +82,7 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
         # Prices per GPU do not depend on the network.
-        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
+        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout do not affect it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     if advice.training is not None:
         lines.append(("until done", until_done(advice.training)))
@@ -164,7 +164,7 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
         )
         for change in missed.changes
     ]
-    return ["Single changes of the closest", *aligned(rows, left=5, indent=2)]
+    return ["Single changes to the closest setting", *aligned(rows, left=5, indent=2)]
 
 
 def _tornado(advice: Advice) -> list[str]:
