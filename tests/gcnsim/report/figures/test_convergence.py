@@ -27,3 +27,13 @@ def test_the_target_is_a_line_and_numbers_are_in_the_hover() -> None:
     assert figure["layout"]["shapes"][0]["y0"] == pytest.approx(90.0)
     assert figure["data"][1]["customdata"][1] == "pipegcn<br>90.00 % after 10.0 s, 20 iterations"
     assert figure["layout"]["yaxis"]["title"]["text"] == "Validation accuracy (%)"
+
+
+def test_against_cost_a_line_without_a_price_is_left_out() -> None:
+    data = convergence_data([RUN, RUN._replace(name="priced", price=0.02)], None, "EUR")
+    assert data.priced
+    figure = convergence_figure(data, cost=True).to_dict()
+    _, line = figure["data"]
+    assert line["x"] == pytest.approx([0.1, 0.2])
+    assert line["customdata"][1] == "priced<br>90.00 % after 10.0 s, 20 iterations, 0.20 EUR"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Cost of training (EUR)"
