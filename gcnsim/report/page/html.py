@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
@@ -18,10 +18,14 @@ from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
+from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
 from gcnsim.report.figures.tornado import tornado_data
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.results import LinkUse, Row, WhatIf
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
 
@@ -34,6 +38,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
     rows = answer.fastest_first
     columns = columns_of(rows)
     curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
+    learning = convergence_of(answer)
     write_page(
         path,
         "answer.html.j2",
@@ -49,6 +54,8 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         every_breakdown=breakdown_figure(breakdown_data(answer)) if len(rows) > MOST_BARS else None,
         bandwidth=curve_figure(curves),
         lines=styled(curves.series),
+        accuracy=[] if learning is None else _accuracy(learning),
+        learned=[] if learning is None else learning.styled(),
         heats=heats_of(answer),
         idle=IDLE,
         tornado=tornado_data(answer),
@@ -58,6 +65,16 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         reading=[(one_line(column.head), MEANINGS[column.key].says) for column in columns],
         **_sources(answer),
     )
+
+
+def _accuracy(data: Convergence) -> list[tuple[str, Figure, str]]:
+    """Accuracy against time, and against cost if a price is known: name, figure and caption."""
+    left = f" Left out: {', '.join(data.left_out)}." if data.left_out else ""
+    caption = f"Validation accuracy of the recorded runs at the predicted {{}}; the band is the 90 % interval.{left}"
+    drawn = [("accuracy-time", convergence_figure(data), caption.format("times"))]
+    if data.priced:
+        drawn.append(("accuracy-cost", convergence_figure(data, cost=True), caption.format("costs")))
+    return drawn
 
 
 def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -19,13 +19,16 @@ from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
+from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs
 from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
+from gcnsim.report.figures.style import legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
+from gcnsim.report.palette import LIGHT
 from gcnsim.report.recommended import reasons, shown_points
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
 
@@ -148,10 +151,20 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
             _changes(payload),
+            *_learning(payload),
             Section("Numbers", None, "", (), Sheet(f"Seconds per {payload['per']}", heads, rows)),
         ],
         provenance=[],
     )
+
+
+def _learning(payload: Mapping[str, Any]) -> list[Section]:
+    data = convergence_of_runs(payload)
+    if data is None:
+        return []
+    figure = convergence_figure(data).update_layout(**legend(LIGHT))
+    caption = "Validation accuracy of the recorded runs by the seconds of their iterations, without evaluation."
+    return [Section("Accuracy against time", figure, caption)]
 
 
 def _changes(payload: Mapping[str, Any]) -> Section:
