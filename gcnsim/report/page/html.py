@@ -18,15 +18,17 @@ from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
+from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import tornado_data
+from gcnsim.report.page.sections import caption_of
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.results import LinkUse, Row, WhatIf
 
 _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
 
 
-def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
-    """Write the page of `answer` and `curve` to `path`.
+def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: TimelineData) -> None:
+    """Write the page of `answer`, `curve` and the `timeline` of the recommended setting to `path`.
 
     Raises FileError if the file cannot be written.
     """
@@ -49,6 +51,9 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         bandwidth=curve_figure(curves),
         lines=styled(curves.series),
         heats=heats_of(answer),
+        timeline=timeline_figure(timeline),
+        timeline_says=caption_of(timeline),
+        timeline_legend=timeline.legend,
         idle=IDLE,
         tornado=tornado_data(answer),
         most=MOST_BARS,
