@@ -291,8 +291,18 @@ def money(text: object) -> float:
     return MONEY.parse(text)
 
 
+LONG_TIMES: Final = (("days", 86400.0, 2 * 86400.0), ("h", 3600.0, 3600.0), ("min", 60.0, 120.0))
+"""Units of long times, their seconds, and the seconds from which on a time is in them."""
+
+
 def format_seconds(value: float) -> str:
-    """`value` seconds for people: `1.50 ms`."""
+    """`value` seconds for people, every text's rule: `1.50 ms`, `90.0 s`, `19.7 min`, `2.5 h`, `3.2 days`.
+
+    Minutes and days are used from two on.
+    """
+    for unit, size, least in LONG_TIMES:
+        if value >= 0.9995 * least:
+            return f"{value / size:.3g} {unit}"
     return SECONDS.shown_as(value)
 
 

@@ -100,7 +100,7 @@ def certainty(
             name, *_about(studies, setting, name), chosen.iteration_s, chosen.iteration_s, 0.0, decides=share
         )
         for name, (share, setting) in decides.items()
-        if share and name not in {effect.name for effect in own}
+        if name not in {effect.name for effect in own}
     ]
     effects = (*own, *of_rivals)
     first = measure_first(chosen.scenario, effects)

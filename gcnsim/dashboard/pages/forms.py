@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from dash import html
+from dash import dcc, html
 
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.dashboard import parts
@@ -229,6 +229,7 @@ FORMS: Final = (
             Field("cache", "Cache (%)", timeline.usual("cache")),
             Field("dataset", "Dataset", timeline.usual("dataset"), tuple(datasets())),
             Field("device", "GPU", timeline.usual("device"), tuple(devices())),
+            Field("worker", "Only this worker (empty: the slowest, and up to five more)"),
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field("run", "Or a recorded run below --files", paths=RUNS),
             Field("calibration", "Its calibration record (may be empty)", paths=JSON),
@@ -304,7 +305,7 @@ def layout(form: Form, query: str | None, files: Files) -> html.Div:
             html.H1(form.title),
             html.P(form.says),
             html.Section(controls, className="controls wide"),
-            html.Div(id="view"),
+            dcc.Loading(html.Div(id="view"), delay_show=150) if form.view else None,
             parts.command_line(),
             parts.job_panel(form.button, form.note, begins=begins and not wrong),
         ]

@@ -20,7 +20,9 @@ from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
+from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import tornado_data
+from gcnsim.report.page.sections import caption_of
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.results import LinkUse, Row, WhatIf
 
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
 
 
-def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
-    """Write the page of `answer` and `curve` to `path`.
+def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: TimelineData) -> None:
+    """Write the page of `answer`, `curve` and the `timeline` of the recommended setting to `path`.
 
     Raises FileError if the file cannot be written.
     """
@@ -57,6 +59,9 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         accuracy=[] if learning is None else _accuracy(learning),
         learned=[] if learning is None else learning.styled(),
         heats=heats_of(answer),
+        timeline=timeline_figure(timeline),
+        timeline_says=caption_of(timeline),
+        timeline_legend=timeline.legend,
         idle=IDLE,
         tornado=tornado_data(answer),
         most=MOST_BARS,

@@ -165,4 +165,4 @@ def test_the_command_line_has_longest_waits(capsys: pytest.CaptureFixture[str]) 
     assert printed.err == ""
     assert main([*command, "--max-wait", "1h", "--provenance"]) == 0
     printed = capsys.readouterr()
-    assert f"3600 s; draws of the assumptions simulated: {DRAWS} of {DRAWS}" in " ".join(printed.out.split())
+    assert f"1 h; draws of the assumptions simulated: {DRAWS} of {DRAWS}" in " ".join(printed.out.split())
