@@ -174,7 +174,7 @@ class Question:
         metavar="POWER",
     )
     purchase: Sequence[str] = option(
-        "Price of a server, or of one with this GPU or host: compares buying with renting",
+        "Purchase price of a server (NAME: its GPU or host); compares buying with renting",
         value=(),
         many=REPEATABLE,
         metavar="[NAME=]PRICE",
