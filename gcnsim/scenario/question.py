@@ -160,27 +160,27 @@ class Question:
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(
-        "Price of electricity, e.g. 0.30EUR/kWh; the answer then has energy and its cost", metavar="PRICE"
+        "Price of electricity, e.g. 0.30EUR/kWh; adds energy and its cost to the answer", metavar="PRICE"
     )
-    carbon: str | None = option("CO2 of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
+    carbon: str | None = option("CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
     pue: float | None = option(
         "Power of the building over that of its machines (PUE)", own=Number(False, 1.0, 10.0).read, kind="real",
         default="1.3, assumed",
     )  # fmt: skip
     gpu_power: str | None = option(
-        "Power of a computing GPU, measured or capped, e.g. 250W; what a cap costs in time is not modelled",
+        "Power of a computing GPU, measured or capped, e.g. 250W; a cap does not change simulated times",
         own=read_quantity(POWER),
-        default="a share of the data sheet's",
+        default="a share of the datasheet's",
         metavar="POWER",
     )
     purchase: Sequence[str] = option(
-        "Price of a server, or of one with this GPU or host: compares buying with renting",
+        "Purchase price of a server (NAME: its GPU or host); compares buying with renting",
         value=(),
         many=REPEATABLE,
         metavar="[NAME=]PRICE",
     )
     life_years: float | None = option(
-        "Years until a bought server is worth nothing, e.g. 4",
+        "Years until a bought server has no value left, e.g. 4",
         own=Number(False, 0.0, 100.0, low_open=True).read,
         kind="real",
     )

@@ -90,7 +90,7 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Other partitions", [("partitions", text) for text in sentences.partitions_of(answer)]),
         ("No effect", sentences.no_effect_of(answer)),
         (provenance.target_title_of(answer), provenance.target_of(answer)),
-        ("Energy, with the building", energy_of(answer)),
+        ("Energy, including the building", energy_of(answer)),
     ]
 
 
