@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -86,7 +87,8 @@ def job(lines: TextIO, out: TextIO) -> None:
         out.write(json.dumps({"progress": text, "share": share}) + "\n")
         out.flush()
 
-    result = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
+    run = _what_if if request["kind"] == "what-if" else partial(_page, request["kind"])
+    result = _guarded(lambda: run(request["options"], Path(request["folder"]), say) or {"done": True})
     out.write(json.dumps(result) + "\n")
     out.flush()
 
@@ -129,24 +131,13 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{name}: {text}" if name else text for name, text in pairs]
 
 
-def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
+def _page(kind: str, options: Mapping[str, Any], folder: Path, say: Say) -> None:
     """The job of a page with figures and text."""
+    from gcnsim.dashboard.job_results import JOBS
 
-    def do(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-        from gcnsim.dashboard.job_results import JOBS
-
-        result = JOBS[kind](options, folder, say)
-        _put(folder, FIGURES, result.figures)
-        _put(folder, TEXTS, result.texts)
-
-    return do
-
-
-PAGES: Final = ("compare", "recommend", "sweep", "timeline", "validate")
-JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
-    "what-if": _what_if,
-    **{kind: _of_page(kind) for kind in PAGES},
-}
+    result = JOBS[kind](options, folder, say)
+    _put(folder, FIGURES, result.figures)
+    _put(folder, TEXTS, result.texts)
 
 
 def main() -> None:

@@ -38,24 +38,18 @@ from gcnsim.hardware.pricing import (
 )
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
+    CACHE,
     CORE,
     PLAIN,
     PLAIN_KERNELS,
+    POWER,
+    QUANTITIES,
+    SITE,
+    ZERO_ALLOWED,
     CoreKernels,
     DeviceProfile,
     HostProfile,
     LinkProfile,
     Price,
 )
-from gcnsim.hardware.tables import (
-    CACHE,
-    POWER,
-    QUANTITIES,
-    SITE,
-    SOURCES,
-    ZERO_ALLOWED,
-    Curve,
-    Fact,
-    Figure,
-    figures_of,
-)
+from gcnsim.hardware.tables import SOURCES, Curve, Fact, Figure, figures_of

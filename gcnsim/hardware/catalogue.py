@@ -24,8 +24,7 @@ from gcnsim.hardware.own_files import (
     own_device,
     own_host,
 )
-from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
-from gcnsim.hardware.tables import (
+from gcnsim.hardware.profiles import (
     CACHE,
     DEVICE,
     DEVICE_FACTS,
@@ -35,10 +34,12 @@ from gcnsim.hardware.tables import (
     HOST_NAMES,
     INSTANCE,
     LINK,
-    Table,
-    read_fact,
-    read_figure,
+    DeviceProfile,
+    HostProfile,
+    LinkProfile,
+    Price,
 )
+from gcnsim.hardware.tables import Table, read_fact, read_figure
 
 DATA: Final = Path(__file__).resolve().parent.parent / "data"
 GENERIC_LINK: Final = "ethernet"

@@ -22,7 +22,7 @@ from gcnsim.core.known_names import known_name
 from gcnsim.core.units import BANDWIDTH
 from gcnsim.hardware.catalogue import GENERIC_LINK, device, devices, link, links
 from gcnsim.hardware.own_files import is_file
-from gcnsim.hardware.tables import INSIDE
+from gcnsim.hardware.profiles import INSIDE
 
 _UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
 _BOARD: Final = re.compile(r"pcie|sxm\d?|hbm\d?e?|nvl")

@@ -12,8 +12,7 @@ from gcnsim.core.errors import FileError, nearest
 from gcnsim.core.fields import shown
 from gcnsim.core.known_names import known_name
 from gcnsim.core.yaml_files import read_yaml
-from gcnsim.hardware.profiles import DeviceProfile, HostProfile
-from gcnsim.hardware.tables import (
+from gcnsim.hardware.profiles import (
     DEVICE,
     DEVICE_FACTS,
     DEVICE_OPTIONAL,
@@ -24,10 +23,10 @@ from gcnsim.hardware.tables import (
     INSTANCE,
     QUANTITIES,
     ZERO_ALLOWED,
-    Figure,
-    read_fact,
-    read_figure,
+    DeviceProfile,
+    HostProfile,
 )
+from gcnsim.hardware.tables import Figure, read_fact, read_figure
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"

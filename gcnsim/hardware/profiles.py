@@ -1,11 +1,10 @@
-"""The figures of a device, a link and a host that the cost laws use; no formulas."""
-
-from __future__ import annotations
+"""The figures of a device, a link and a host that the cost laws use, each with its quantity; no formulas."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-from gcnsim.hardware.tables import Curve, Fact, Figure, origins
+from gcnsim.core import units
+from gcnsim.hardware.tables import OF_CALIBRATIONS, ZERO, Curve, Fact, Figure, Table, declared, origins, split_declared
 
 CORE: Final = "cpu-core"
 """The device of the catalogue that is a CPU core."""
@@ -55,24 +54,24 @@ class DeviceProfile:
     title: str
     kind: str
     """`gpu` or `cpu`."""
-    memory: Figure
-    memory_bandwidth: Figure
-    flops_fp32: Figure
-    flops_fp16: Figure | None
-    spmm_efficiency: Figure
-    gemm_efficiency: Figure
-    gather_efficiency: Figure
-    elementwise_efficiency: Figure
-    launch_s: Figure
+    memory: Annotated[Figure, units.NBYTES]
+    memory_bandwidth: Annotated[Figure, units.BANDWIDTH]
+    flops_fp32: Annotated[Figure, units.FLOPS]
+    flops_fp16: Annotated[Figure | None, units.FLOPS]
+    spmm_efficiency: Annotated[Figure, units.FRACTION]
+    gemm_efficiency: Annotated[Figure, units.FRACTION]
+    gather_efficiency: Annotated[Figure, units.FRACTION]
+    elementwise_efficiency: Annotated[Figure, units.FRACTION]
+    launch_s: Annotated[Figure, units.SECONDS, ZERO]
     link: str
-    nvlink: Figure | None = None
-    nvlink_generation: Figure | None = None
+    nvlink: Annotated[Figure | None, units.BANDWIDTH] = None
+    nvlink_generation: Annotated[Figure | None, None] = None
     peer_to_peer: Fact | None = None
-    l2_cache: Figure | None = None
-    cache_rate: Figure | None = None
-    power: Figure | None = None
-    busy_power: Figure | None = None
-    waiting_power: Figure | None = None
+    l2_cache: Annotated[Figure | None, units.NBYTES, "cache"] = None
+    cache_rate: Annotated[Figure | None, None, "cache"] = None
+    power: Annotated[Figure | None, units.POWER, "power"] = None
+    busy_power: Annotated[Figure | None, units.FRACTION, "power"] = None
+    waiting_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     spmm_curve: Curve | None = None
 
     def provenance(self) -> tuple[str, ...]:
@@ -92,10 +91,10 @@ class LinkProfile:
 
     name: str
     title: str
-    bandwidth: Figure
-    efficiency: Figure
-    latency_s: Figure
-    queue: Figure
+    bandwidth: Annotated[Figure, units.BANDWIDTH]
+    efficiency: Annotated[Figure, units.FRACTION]
+    latency_s: Annotated[Figure, units.SECONDS, ZERO]
+    queue: Annotated[Figure, units.NBYTES, ZERO]
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
@@ -137,41 +136,71 @@ class HostProfile:
 
     name: str
     title: str
-    cores: Figure
-    memory_bandwidth: Figure
-    sample_edges_per_s: Figure
-    sort_edges_per_s: Figure
-    build_entries_per_s: Figure
-    message_s: Figure
-    socket_bandwidth: Figure
-    busy_core_rate: Figure
-    slice_s: Figure
-    reduce_step_s: Figure
-    gather_bandwidth: Figure
-    work_spread: Figure
-    operation_s: Figure
-    call_s: Figure
-    rebuild_bytes: Figure
-    staging_bandwidth: Figure
-    neighbour_draws_per_s: Figure
-    uva_efficiency: Figure
-    gpus: Figure | None = None
-    nic: Figure | None = None
+    cores: Annotated[Figure, None]
+    memory_bandwidth: Annotated[Figure, units.BANDWIDTH]
+    sample_edges_per_s: Annotated[Figure, units.RATE]
+    sort_edges_per_s: Annotated[Figure, units.RATE]
+    build_entries_per_s: Annotated[Figure, units.RATE]
+    message_s: Annotated[Figure, units.SECONDS, ZERO]
+    socket_bandwidth: Annotated[Figure, units.BANDWIDTH]
+    busy_core_rate: Annotated[Figure, units.FRACTION]
+    slice_s: Annotated[Figure, units.SECONDS]
+    reduce_step_s: Annotated[Figure, units.SECONDS]
+    gather_bandwidth: Annotated[Figure, units.BANDWIDTH]
+    work_spread: Annotated[Figure, units.FRACTION, ZERO]
+    operation_s: Annotated[Figure, units.SECONDS, ZERO]
+    call_s: Annotated[Figure, units.SECONDS, ZERO]
+    rebuild_bytes: Annotated[Figure, units.NBYTES, ZERO]
+    staging_bandwidth: Annotated[Figure, units.BANDWIDTH]
+    neighbour_draws_per_s: Annotated[Figure, units.RATE]
+    uva_efficiency: Annotated[Figure, units.FRACTION]
+    gpus: Annotated[Figure | None, None] = None
+    nic: Annotated[Figure | None, units.BANDWIDTH] = None
     device: str | None = None
-    nics: Figure | None = None
+    nics: Annotated[Figure | None, None] = None
     network: str | None = None
     pcie: str | None = None
-    nvlink: Figure | None = None
-    nvlink_generation: Figure | None = None
+    nvlink: Annotated[Figure | None, units.BANDWIDTH] = None
+    nvlink_generation: Annotated[Figure | None, None] = None
     peer_to_peer: Fact | None = None
     gpudirect: Fact | None = None
-    wake_s: Figure | None = None
-    host_power: Figure | None = None
-    pue: Figure | None = None
+    wake_s: Annotated[Figure | None, units.SECONDS, OF_CALIBRATIONS] = None
+    host_power: Annotated[Figure | None, None, "site"] = None
+    pue: Annotated[Figure | None, None, "site"] = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
         return origins(self)
+
+
+DEVICE, DEVICE_OPTIONAL = split_declared(DeviceProfile)
+"""Figures that a device has and may have."""
+LINK, _ = split_declared(LinkProfile)
+HOST, INSTANCE = split_declared(HostProfile)
+"""Figures of every host, and of those that are an instance type or a server of a known make, and of their power."""
+CACHE: Final[Table] = declared(DeviceProfile, "cache")
+"""Figures of a GPU's last-level cache."""
+POWER: Final[Table] = declared(DeviceProfile, "power")
+"""Power of a GPU: its board's, and the shares of it that a computing and a waiting GPU draw."""
+SITE: Final[Table] = declared(HostProfile, "site")
+"""Power of the rest of a server over its GPUs' board power, and of its building over the server's."""
+CALIBRATED: Final[Table] = declared(HostProfile, OF_CALIBRATIONS)
+"""Host figures that only calibrations contain."""
+PROFILES: Final = (DeviceProfile, LinkProfile, HostProfile)
+QUANTITIES: Final[Table] = {name: quantity for kind in PROFILES for name, quantity in declared(kind).items()}
+"""The quantity of each figure of a profile."""
+ZERO_ALLOWED: Final = frozenset(name for kind in PROFILES for name in declared(kind, ZERO))
+"""Figures that may be zero; a rate or a share of one may not."""
+
+HOST_NAMES: Final = ("device", "network", "pcie")
+"""The catalogue names in a host: its GPUs, the kind of its network, the link between GPUs and processors."""
+
+INSIDE: Final = ("pcie", "nvlink", "host-memory")
+"""The names of links within a server."""
+
+DEVICE_FACTS: Final = ("peer_to_peer",)
+HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
+"""Facts about a device or a host; unknown ones are omitted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The figures of a device, a link and a host, the quantity of each, and their parser.
+"""Figures, how profiles declare them, and their parser.
 
 A figure is a number with its source: every prediction is only as good as the worst figure it uses.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -76,81 +76,32 @@ class Curve:
 
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]
-DEVICE: Final[Table] = {
-    "memory": units.NBYTES,
-    "memory_bandwidth": units.BANDWIDTH,
-    "flops_fp32": units.FLOPS,
-    "flops_fp16": units.FLOPS,
-    "spmm_efficiency": units.FRACTION,
-    "gemm_efficiency": units.FRACTION,
-    "gather_efficiency": units.FRACTION,
-    "elementwise_efficiency": units.FRACTION,
-    "launch_s": units.SECONDS,
-}
-LINK: Final[Table] = {
-    "bandwidth": units.BANDWIDTH,
-    "efficiency": units.FRACTION,
-    "latency_s": units.SECONDS,
-    "queue": units.NBYTES,
-}
-HOST: Final[Table] = {
-    "cores": None,
-    "memory_bandwidth": units.BANDWIDTH,
-    "sample_edges_per_s": units.RATE,
-    "sort_edges_per_s": units.RATE,
-    "build_entries_per_s": units.RATE,
-    "message_s": units.SECONDS,
-    "socket_bandwidth": units.BANDWIDTH,
-    "busy_core_rate": units.FRACTION,
-    "slice_s": units.SECONDS,
-    "reduce_step_s": units.SECONDS,
-    "gather_bandwidth": units.BANDWIDTH,
-    "work_spread": units.FRACTION,
-    "operation_s": units.SECONDS,
-    "call_s": units.SECONDS,
-    "rebuild_bytes": units.NBYTES,
-    "staging_bandwidth": units.BANDWIDTH,
-    "neighbour_draws_per_s": units.RATE,
-    "uva_efficiency": units.FRACTION,
-}
-NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
-"""Figures of devices and instance-type hosts whose GPUs have links to each other."""
-CACHE: Final[Table] = {"l2_cache": units.NBYTES, "cache_rate": None}
-"""Figures of a GPU's last-level cache."""
-POWER: Final[Table] = {"power": units.POWER, "busy_power": units.FRACTION, "waiting_power": units.FRACTION}
-"""Power of a GPU: its board's, and the shares of it that a computing and a waiting GPU draw."""
-DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE, **POWER}
-"""Figures that a device may have."""
-SITE: Final[Table] = {"host_power": None, "pue": None}
-"""Power of the rest of a server over its GPUs' board power, and of its building over the server's."""
-INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS, **SITE}
-"""Figures of hosts that are an instance type or a server of a known make, and of their power."""
-CALIBRATED: Final[Table] = {"wake_s": units.SECONDS}
-"""Host figures that only calibrations contain."""
-QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}
-"""The quantity of each figure of a profile (None: a plain number)."""
+"""Figures by name, with the quantity of each (None: a plain number)."""
 
-HOST_NAMES: Final = ("device", "network", "pcie")
-"""The catalogue names in a host: its GPUs, the kind of its network, the link between GPUs and processors."""
+ZERO: Final = "zero"
+"""The mark of a figure that may be zero; a rate or a share of one may not."""
 
-INSIDE: Final = ("pcie", "nvlink", "host-memory")
-"""The names of links within a server."""
+OF_CALIBRATIONS: Final = "calibrations"
+"""The mark of a figure that only calibrations contain."""
 
-ZERO_ALLOWED: Final = (
-    "latency_s",
-    "queue",
-    "message_s",
-    "launch_s",
-    "work_spread",
-    "operation_s",
-    "call_s",
-    "rebuild_bytes",
-)
-"""Figures that may be zero; a rate or a share of one may not."""
 
-DEVICE_FACTS: Final = ("peer_to_peer",)
-HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
-"""Facts about a device or a host; unknown ones are omitted."""
+def declared(profile: type, mark: str = "") -> dict[str, units.Quantity | None]:
+    """The figures of a profile in the order of its fields, or those with a mark.
+
+    A field declares a figure by its annotation, `Annotated[Figure, quantity, *marks]`.
+    """
+    hints = ((item.name, getattr(item.type, "__metadata__", ())) for item in fields(profile))
+    return {name: how[0] for name, how in hints if how and (not mark or mark in how)}
+
+
+def split_declared(profile: type) -> tuple[Table, Table]:
+    """The figures that every profile of a kind has, and those that it may have in a file."""
+    every, calibrated = declared(profile), declared(profile, OF_CALIBRATIONS)
+    always = {item.name for item in fields(profile) if item.default is MISSING}
+    return (
+        {name: quantity for name, quantity in every.items() if name in always},
+        {name: quantity for name, quantity in every.items() if name not in always and name not in calibrated},
+    )
 
 
 def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figure:

@@ -25,7 +25,7 @@ from gcnsim.core.json_files import mistake, parse_json, read_text
 from gcnsim.core.shapes import SINCE, Amount, As, Count, Keys, Positive, Within
 from gcnsim.core.units import FRACTION, NBYTES, SECONDS
 from gcnsim.hardware import CORE
-from gcnsim.hardware.tables import CALIBRATED, DEVICE, HOST, LINK, QUANTITIES, ZERO_ALLOWED
+from gcnsim.hardware.profiles import CALIBRATED, DEVICE, HOST, LINK, QUANTITIES, ZERO_ALLOWED
 
 SCHEMA: Final = "gcnsim.calibration/1"
 
