@@ -189,16 +189,16 @@ def _own_or_rent(site: Site, cluster: ClusterSpec, book: PriceBook, watts: Draws
     each = site.purchase(cluster)
     if each is None or site.price is None:
         return None
-    paid, life = each * cluster.servers, 12.0 * site.life_years
-    spread = paid / (life * HOURS_PER_MONTH * site.in_use)
+    paid, life, hours = each * cluster.servers, 12.0 * site.life_years, HOURS_PER_MONTH * site.in_use
+    spread = paid / (life * hours)
     electricity = Draws(watts.stated * site.price / 1000.0, watts.drawn * site.price / 1000.0)
-    rent = rent_of(cluster, book)
     low, high = electricity.ends
-    found = OwnOrRent(paid, spread + electricity.stated, spread + low, spread + high, None, None, None, None, life)
+    owned = spread + electricity.stated, spread + low, spread + high
+    rent = rent_of(cluster, book)
     if rent is None:
-        return found
+        return OwnOrRent(paid, *owned, None, None, None, None, life, hours)
     saved = [np.maximum(rent.per_hour - amount, 1e-300) for amount in (np.array(electricity.stated), electricity.drawn)]
-    months = [np.minimum(paid / (each * HOURS_PER_MONTH * site.in_use), NEVER_MONTHS) for each in saved]
+    months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
     even = Draws(float(months[0]), months[1])
-    ends = [None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends)]
-    return replace(found, rented_per_hour=rent.per_hour, months=ends[0], months_low=ends[1], months_high=ends[2])
+    first, soon, late = (None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends))
+    return OwnOrRent(paid, *owned, rent.per_hour, first, soon, late, life, hours)

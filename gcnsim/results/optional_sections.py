@@ -202,6 +202,8 @@ class OwnOrRent:
     months_low: Amount | None
     months_high: Amount | None
     life_months: Positive
+    hours_per_month: Positive
+    """Of use."""
 
 
 @dataclass(frozen=True, slots=True)
