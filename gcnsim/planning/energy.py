@@ -111,7 +111,16 @@ def _row(
         return EnergyRow(unknown=f"the power of {device_of(cluster)} is not in the catalogue; --gpu-power gives it")
     watts = _power(estimate, site, figures, seed)
     joules = Draws(watts.stated * estimate.iteration_s, watts.drawn * estimate.times)
-    found = EnergyRow(None, watts.stated, joules.stated, *joules.ends, own=_own_or_rent(site, cluster, book, watts))
+    thousand = 1000.0 * joules.stated / J_PER_KWH
+    found = EnergyRow(
+        None,
+        watts.stated,
+        joules.stated,
+        *joules.ends,
+        cost_per_1000_iterations=_times(thousand, site.price),
+        kg_co2_per_1000_iterations=_times(thousand, site.carbon),
+        own=_own_or_rent(site, cluster, book, watts),
+    )
     failures = None if target is None else target.failures
     if row is None or row.iterations is None or row.seconds is None:
         return found
@@ -123,9 +132,12 @@ def _row(
         drawn = np.minimum(failures.seconds(drawn, cluster.servers), NEVER_S)
     kwh = Draws(watts.stated * stated / J_PER_KWH, watts.drawn * drawn / J_PER_KWH)
     low, high = kwh.ends
-    cost = None if site.price is None else kwh.stated * site.price
-    carbon = None if site.carbon is None else kwh.stated * site.carbon
+    cost, carbon = _times(kwh.stated, site.price), _times(kwh.stated, site.carbon)
     return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=high, cost=cost, kg_co2=carbon)
+
+
+def _times(kwh: float, per_kwh: float | None) -> float | None:
+    return None if per_kwh is None else kwh * per_kwh
 
 
 def _figures(estimate: Estimate, site: Site) -> dict[str, Figure] | None:

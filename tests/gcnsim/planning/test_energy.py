@@ -49,6 +49,15 @@ def test_energy_is_power_times_busy_and_waiting_seconds_of_every_worker(devices:
     assert row["joules_low"] < row["joules"] < row["joules_high"]
 
 
+def test_without_a_training_cost_and_co2_are_of_a_thousand_iterations() -> None:
+    answer = gcnsim.what_if(**SMALL, electricity="0.30USD/kWh", carbon="380g/kWh")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["cost_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.30)
+    assert row["kg_co2_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.38)
+    assert row["kwh"] is None
+    assert "kg CO2 per 1,000 iterations" in " ".join(str(answer).split())
+
+
 def test_what_is_given_is_not_drawn() -> None:
     wide, narrow = (
         asked("what-if", gcnsim.what_if(**SMALL, **given).payload)
