@@ -202,6 +202,8 @@ class OwnOrRent:
     months_low: Amount | None
     months_high: Amount | None
     life_months: Positive
+    hours_per_month: Positive
+    """Of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ class EnergyRow:
     cost: Amount | None = None
     """Of these kWh, in the chosen currency."""
     kg_co2: Amount | None = None
+    cost_per_1000_iterations: Amount | None = None
+    kg_co2_per_1000_iterations: Amount | None = None
     own: OwnOrRent | None = field(default=None, metadata=OMIT_IF_NONE)
 
 

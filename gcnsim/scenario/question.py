@@ -6,6 +6,7 @@ from the fields of a question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -50,6 +51,17 @@ def read_quantity(quantity: Quantity) -> Callable[[object, str], float]:
 
 read_time: Final = read_quantity(SECONDS)
 """Seconds above 0, of text with its unit."""
+
+PER_KWH: Final = re.compile(r"(.+?)\s*/\s*kwh\s*", re.IGNORECASE)
+
+
+def read_per_kwh(raw: object, path: str) -> str:
+    """The amount with its currency of a price of a kWh, as text. Raises ScenarioError."""
+    match = PER_KWH.fullmatch(raw) if isinstance(raw, str) else None
+    if match is None:
+        raise ScenarioError(f"{path}: {raw!r} is not a price of a kWh; write e.g. 0.30EUR/kWh")
+    return match[1]
+
 
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option("Number of nodes, for a graph known only by its size, e.g. 3M", "workload.nodes", metavar="COUNT"),
@@ -160,7 +172,9 @@ class Question:
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(
-        "Price of electricity, e.g. 0.30EUR/kWh; adds energy and its cost to the answer", metavar="PRICE"
+        "Price of electricity, e.g. 0.30EUR/kWh; adds energy and its cost to the answer",
+        own=read_per_kwh,
+        metavar="PRICE",
     )
     carbon: str | None = option("CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
     pue: float | None = option(

@@ -154,6 +154,12 @@ TRAINING: Final = (
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
     Field("restart", "Time from a failure until training resumes (5min)", more=True),
+    Field("electricity", "Price of electricity (0.30EUR/kWh)", more=True),
+    Field("carbon", "CO2 of electricity (380g/kWh)", more=True),
+    Field("pue", "Power of the building over that of its machines (1.3)", more=True),
+    Field("purchase", "Price of a server, to compare buying with renting (12000EUR)", more=True),
+    Field("life_years", "Years until a bought server is worth nothing (4)", more=True),
+    Field("in_use", "Share of all hours in which it trains (60%)", more=True),
 )
 """Fields of Plan about a whole training."""
 

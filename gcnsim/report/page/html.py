@@ -20,6 +20,7 @@ from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
+from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
 from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import tornado_data
 from gcnsim.report.page.sections import caption_of
@@ -40,7 +41,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
     rows = answer.fastest_first
     columns = columns_of(rows)
     curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
-    learning = convergence_of(answer)
+    learning, owning = convergence_of(answer), owning_of(answer.energy, answer.recommendation.in_results)
     write_page(
         path,
         "answer.html.j2",
@@ -58,6 +59,9 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         lines=styled(curves.series),
         accuracy=[] if learning is None else _accuracy(learning),
         learned=[] if learning is None else learning.styled(),
+        owning=None if owning is None else owning_figure(owning),
+        owned=[] if owning is None else owning.legend,
+        owned_caption=OWNED,
         heats=heats_of(answer),
         timeline=timeline_figure(timeline),
         timeline_says=caption_of(timeline),

@@ -24,6 +24,7 @@ from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
+from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
 from gcnsim.report.figures.style import legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
@@ -172,7 +173,7 @@ def _changes(payload: Mapping[str, Any]) -> Section:
 def write_advice(path: str | Path, advice: Advice) -> None:
     """Write a recommendation as a page. Raises FileError."""
     data, tornado = front_data(advice), tornado_of_advice(advice)
-    parts = []
+    parts: list[Section] = []
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
         "Time against cost of the options that nothing beats, with their 90 % intervals and their numbers in the table;"
@@ -184,6 +185,9 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
         parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
+    owning = owning_of(advice.energy)
+    if owning is not None:
+        parts.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
     plain_provenance = to_plain(advice.provenance)
     apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
     sources = [
