@@ -2,7 +2,8 @@
 
 `make docs` calls MkDocs with this file as its hook. README.md is the first page. Whatever else of the repository a page
 links to becomes a page too (`repository/`), code as a listing; documents that the navigation does not name stand at
-its end. After the build every link and every asset is followed: all must be in the site.
+its end. After the build every link and every asset is followed: all must be in the site. Programs find the pages in
+`llms.txt`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from studies.command_help import with_help
 ROOT: Final = Path(__file__).resolve().parents[1]
 _FENCE: Final = re.compile(r"^(```+)(\w+)[^\n]*$", re.MULTILINE)
 _LINK: Final = re.compile(r"(\]\(\s*<?)([^)\s>]+)(>?(?:\s+\"[^\"]*\")?\s*\))")
+_LINKED: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_BLOCK: Final = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _CODE: Final = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 _ITEM: Final = re.compile(r"^(?![ \t]*(?:[-*+]|\d+\.) )(?!\s*$)(.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
 _LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".json": "json", ".toml": "toml", ".txt": "text", "": "text"}
@@ -161,6 +164,26 @@ def _says(field: Any, known: Mapping[str, Any] = MappingProxyType({})) -> str:
     return str((referred | field).get("description", "")).replace("|", "\\|").replace("\n", " ")
 
 
+def index(nav: Any, title: str = "Pages") -> str:
+    """The pages of a navigation as `llms.txt` lists them (https://llmstxt.org): title, address, first sentence."""
+    lines, below = [f"\n## {title}\n"], []
+    for item in nav:
+        name, page = next(iter(item.items())) if isinstance(item, dict) else ("", item)
+        if not isinstance(page, str):
+            below.append(index(page, name))
+            continue
+        head, *parts = _BLOCK.sub("", (ROOT / file_of(page)).read_text(encoding="utf-8")).split("\n\n")
+        prose = next((part for part in parts if part.strip() and part[0] not in "|#<>!"), "")
+        first = re.split(r"(?<=\.)\s", _LINKED.sub(r"\1", " ".join(prose.split())), maxsplit=1)[0]
+        lines.append(f"- [{name or head.lstrip('# ')}]({_address(page)}): {first}")
+    return "\n".join([*lines, *below])
+
+
+def _address(page: str) -> str:
+    path = PurePosixPath(page)
+    return str(path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html"))
+
+
 class _Links(HTMLParser):
     """Links, assets and anchors of a page."""
 
@@ -240,9 +263,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """MkDocs asks: follow every link of what was built. Raises Abort."""
+    """MkDocs asks: write the index for programs, and follow every link of what was built. Raises Abort."""
     from mkdocs.exceptions import Abort
 
-    found = astray(Path(config.site_dir))
+    text = f"# {config.site_name}\n\n> {config.site_description}.\n{index(config.nav)}\n"
+    Path(config.site_dir, "llms.txt").write_text(text, encoding="utf-8")
+    site = Path(config.site_dir)
+    found = [*astray(site), *(link for link in re.findall(r"\]\((.+?)\)", text) if not (site / link).is_file())]
     if found:
         raise Abort("\n".join(["links that lead nowhere, or out of the site:", *found]))

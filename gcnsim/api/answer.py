@@ -105,9 +105,11 @@ class Answer:
 
         Raises FileError.
         """
+        from gcnsim.report.figures.timeline import timeline_of_result
         from gcnsim.report.page.html import write_html
 
-        write_html(path, self.told, bandwidth_curve(self, progress))
+        timeline = timeline_of_result(self.recommended, self.told.recommendation.row.limited_by)
+        write_html(path, self.told, bandwidth_curve(self, progress), timeline)
 
     def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the run of the recommended setting for Perfetto or chrome://tracing; detail: one track per stream.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gcnsim.api.question import settings
-from gcnsim.api.simulation import simulate
+from gcnsim.api.simulation import simulate, traced
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.planning.rows import row_of
@@ -105,19 +105,23 @@ class RunTimeline:
         """What was run."""
         return f"{self.run.options['method']} on {self.run.graph['name']}, {self.run.workers} workers, measured"
 
-    def data(self) -> tuple[TimelineData, TimelineData]:
-        """One steady iteration, measured and predicted, in one unit. Raises FileError."""
+    def data(self, only: int | None = None) -> tuple[TimelineData, TimelineData]:
+        """One steady iteration, measured and predicted, in one unit; only: of one worker. Raises GcnsimError."""
         from gcnsim.report.figures.timeline import in_one_unit, timeline_of_result, timeline_of_run
 
-        return in_one_unit(timeline_of_run(self.run), timeline_of_result(self.predicted))
+        return in_one_unit(timeline_of_run(self.run, only), timeline_of_result(self.predicted, only=only))
 
-    def write_measured(self, path: str | Path, *, detail: bool = False) -> None:
-        """Write the recorded run for Perfetto, with the tracks of a simulated one. Raises FileError."""
+    def write(self, path: str | Path, *, detail: bool = False) -> None:
+        """Write the recorded run and its prediction for Perfetto, aligned, with the difference of each iteration.
+
+        Raises FileError.
+        """
         from gcnsim.report.figures.timeline import facts_of_run
-        from gcnsim.timeline.run_perfetto import write_run_trace
+        from gcnsim.timeline.run_perfetto import TracedRun, write_both
 
         spans = self.run.timeline()
-        write_run_trace(path, spans, self.title, facts_of_run(self.run, spans), detail=detail)
+        measured = TracedRun(spans, facts_of_run(self.run, spans), "measured")
+        write_both(path, self.title, measured, traced(self.predicted, "predicted"), detail=detail)
 
 
 class SettingRun(NamedTuple):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import FileError
@@ -23,6 +23,9 @@ from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_
 from gcnsim.scenario.machine import refuse_no_effect, resolve_machine
 from gcnsim.simulation import Result, answering, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.simulation.assumed import refuse_unused_figures
+
+if TYPE_CHECKING:
+    from gcnsim.timeline.run_perfetto import TracedRun
 
 
 def write_json(path: str | Path, document: Mapping[str, Any]) -> None:
@@ -135,12 +138,19 @@ def write_timeline(result: Result, path: str | Path, *, detail: bool = False) ->
 
     Raises FileError.
     """
-    from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
+    from gcnsim.timeline.run_perfetto import write_run_trace
 
     title = f"{result.scenario.name}: {setting_text(result.scenario.method)}"
+    write_run_trace(path, title, traced(result), detail=detail)
+
+
+def traced(result: Result, name: str = "") -> TracedRun:
+    """A simulated run for a trace file; name: before the names of its tracks."""
+    from gcnsim.timeline.run_perfetto import RunFacts, TracedRun
+
     run = result.run
     facts = RunFacts(run.ends[:, list(run.schedule.ends)].max(axis=1), result.warm_up, link_rates(run))
-    write_run_trace(path, timeline(run), title, facts, detail=detail)
+    return TracedRun(timeline(run), facts, name)
 
 
 def write_result(simulation: Simulation, folder: str | Path) -> None:

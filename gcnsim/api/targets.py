@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -46,15 +45,13 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     return Target.of(accuracy, question.runs, iterations, failures)
 
 
-PER_KWH: Final = re.compile(r"(.+?)\s*/\s*kwh\s*", re.IGNORECASE)
-
-
 def site_of(question: Question, book: PriceBook) -> Site | None:
     """Where the machine stands and whether it may be bought; None where no energy is asked for. Raises ScenarioError
     for a part of a question."""
     given = {name: question.read(name) for name in ("carbon", "pue", "gpu_power")}
     own = {name: question.read(name) for name in ("life_years", "in_use")}
-    price = None if question.electricity is None else _per_kwh(question.electricity, book)
+    amount = question.read("electricity")
+    price = None if amount is None else amount_in(amount, "--electricity", book.exchange, per_hour=False)
     if question.purchase and (price is None or None in own.values()):
         raise ScenarioError("--purchase: needs --electricity, --life-years and --in-use, all of them")
     if not question.purchase and (first := next((name for name, value in own.items() if value is not None), None)):
@@ -70,14 +67,6 @@ def site_of(question: Question, book: PriceBook) -> Site | None:
             raise ScenarioError(f"--purchase: {name or 'any server'} is given twice")
         purchases[name] = paid
     return Site(price=price, **given, purchases=purchases, **own)
-
-
-def _per_kwh(text: object, book: PriceBook) -> float:
-    """The price of a kWh in the currency of costs."""
-    match = PER_KWH.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise ScenarioError(f"--electricity: {text!r} is not a price of a kWh; write e.g. 0.30EUR/kWh")
-    return amount_in(match[1], "--electricity", book.exchange, per_hour=False)
 
 
 def _purchase(text: str, book: PriceBook) -> tuple[str, float]:

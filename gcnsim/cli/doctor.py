@@ -56,7 +56,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
     "dask": ("sweeps on a Dask cluster (gcnsim sweep --executor dask)", {"distributed": "distributed"}),
     "ray": ("sweeps on a Ray cluster (gcnsim sweep --executor ray)", {"ray": "ray"}),
-    "recommend": ("picks settings of a grid that is too large (gcnsim recommend --limit)", {"optuna": "optuna"}),
+    "recommend": ("selects settings from a large grid (gcnsim recommend --limit)", {"optuna": "optuna"}),
     "dashboard": ("pages in a browser (gcnsim dashboard)", {"dash": "dash", "waitress": "waitress"}),
     "dev": (
         "tests, types and lint: make check",

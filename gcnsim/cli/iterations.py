@@ -59,8 +59,7 @@ def _read(side: str) -> list[str]:
 
 @click.command("timeline")
 @click.argument("run", type=click.Path())
-@click.option("--out", type=click.Path(), help="Write the recorded run for Perfetto or chrome://tracing.")
-@click.option("--predicted", type=click.Path(), help="Write the prediction of the run, with the same tracks.")
+@click.option("--out", type=click.Path(), help="Write both, aligned, for Perfetto or chrome://tracing.")
 @click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
 @click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
 @click.option(
@@ -73,7 +72,6 @@ def _read(side: str) -> list[str]:
 def timeline(
     run: str,
     out: str | None,
-    predicted: str | None,
     html: str | None,
     calibration: str | None,
     measured_compute: tuple[str, ...],
@@ -85,14 +83,14 @@ def timeline(
 
     \b
     Example:
-      gcnsim timeline RUN --out measured.json --predicted predicted.json
+      gcnsim timeline RUN --out both.json
     """
     from gcnsim import api
     from gcnsim.report.page.sections import DrawnTimeline, write_timelines
 
-    if timeline_detail and not (out or predicted):
-        raise ScenarioError("--timeline-detail: describes files; allowed: with --out FILE or --predicted FILE")
-    check_outputs(run, calibration, *measured_compute, out=out, predicted=predicted, html=html)
+    if timeline_detail and not out:
+        raise ScenarioError("--timeline-detail: describes a file; allowed: with --out FILE")
+    check_outputs(run, calibration, *measured_compute, out=out, html=html)
     with progress() as say:
         run_timeline = api.run_timeline(run, calibration, say, measured_compute)
         measured, other = run_timeline.data()
@@ -106,8 +104,7 @@ def timeline(
     ]
     drawns = [DrawnTimeline(name, data) for name, data, _ in named]
     writes = [
-        (out, lambda path: run_timeline.write_measured(path, detail=timeline_detail)),
-        (predicted, lambda path: api.write_timeline(run_timeline.predicted, path, detail=timeline_detail)),
+        (out, lambda path: run_timeline.write(path, detail=timeline_detail)),
         (html, lambda path: write_timelines(path, run_timeline.title, drawns)),
     ]
     show_and_write("\n".join(lines), *(lambda path=path, write=write: write(path) for path, write in writes if path))

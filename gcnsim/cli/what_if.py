@@ -71,7 +71,7 @@ class Shown:
 @click.option("--provenance", is_flag=True, help="Print everything that the numbers are based on, not only a summary.")
 @click.option("--assumptions", is_flag=True, help="Print how much each assumption changes the time.")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
-@click.option("--html", type=click.Path(), help="Write one offline page with table and figures.")
+@click.option("--html", type=click.Path(), help="Write one page that needs no server: table, figures, timeline.")
 @click.option(
     "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
 )

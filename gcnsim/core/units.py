@@ -1,4 +1,4 @@
-"""Quantities with units, converted at the door and nowhere else: inside are seconds, bytes, bytes/s, flop/s.
+"""Quantities with units, converted on input only; inside are seconds, bytes, bytes/s, flop/s.
 
 A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
 a guessed unit is wrong by 8, 1000 or 1.07; only a share below one (0.3) can mean nothing else. Case matters where it
@@ -291,8 +291,18 @@ def money(text: object) -> float:
     return MONEY.parse(text)
 
 
+LONG_TIMES: Final = (("days", 86400.0, 2 * 86400.0), ("h", 3600.0, 3600.0), ("min", 60.0, 120.0))
+"""Units of long times, their seconds, and the seconds from which on a time is in them."""
+
+
 def format_seconds(value: float) -> str:
-    """`value` seconds for people: `1.50 ms`."""
+    """`value` seconds for people, every text's rule: `1.50 ms`, `90.0 s`, `19.7 min`, `2.5 h`, `3.2 days`.
+
+    Minutes and days are used from two on.
+    """
+    for unit, size, least in LONG_TIMES:
+        if value >= 0.9995 * least:
+            return f"{value / size:.3g} {unit}"
     return SECONDS.shown_as(value)
 
 

@@ -224,6 +224,13 @@ class Answers:
             rows += [Row(**values) for values in answer["rows"]]
         return rows
 
+    def progress(self, page: str) -> tuple[int, int]:
+        """How many rows of a page's question are answered, and of how many that it asked for so far."""
+        with self._lock:
+            turn = self._turns.get(page)
+            lines = set() if turn is None else set(turn.lines)
+            return sum(line not in self._wanted for line in lines), len(lines)
+
     def read(self, request: Mapping[str, Any]) -> str:
         """What was read of the own graph of options whose row is answered; empty without one."""
         with self._lock:

@@ -17,7 +17,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.dependencies import ClientsideFunction
 from dash.exceptions import PreventUpdate
 
-from gcnsim.core.errors import GcnsimError
+from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
@@ -37,6 +37,8 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
         Output("job-tick", "disabled"),
         Output("job-result", "children"),
         Output("job-query", "data"),
+        Output("job-status", "hidden", allow_duplicate=True),
+        Output("job-said", "children", allow_duplicate=True),
         Input("job-start", "n_clicks"),
         State("url", "pathname"),
         State("query", "data"),
@@ -46,8 +48,8 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
         try:
             job = jobs.start(*_asked(path, query, files))
         except GcnsimError as error:
-            return None, True, parts.alert(files.shown(str(error))), query or ""
-        return job.key, False, None, query or ""
+            return None, True, parts.alert(files.shown(str(error))), query or "", True, ""
+        return job.key, False, None, query or "", False, f"{job.status} ..."
 
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "old"),
@@ -77,17 +79,11 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
             return True, "", None, True, parts.alert(files.shown(job.error))
         return True, "", None, True, found(job, "dark" if theme == "dark" else "light", files.shown)
 
-    @app.callback(
-        Output("job-cancel", "n_clicks"),
-        Input("job-cancel", "n_clicks"),
-        State("job", "data"),
-        prevent_initial_call=True,
-    )
-    def cancel(_: int, key: str | None) -> Any:
+    @app.callback(Input("job-cancel", "n_clicks"), State("job", "data"), prevent_initial_call=True)
+    def cancel(_: int, key: str | None) -> None:
         job = jobs.get(key)
         if job is not None:
             job.cancel()
-        return no_update
 
 
 def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, Any]]:
@@ -120,9 +116,8 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
         if index == 0:
             shown += [_sheet(sheet, texts["links"]) for sheet in texts.get("sheets", ())]
     if texts.get("text"):
-        shown.append(
-            html.Pre(text(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
-        )
+        words = html.Pre(text(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
+        shown.append(html.Details([html.Summary("The same as text"), words]))
     return html.Div(shown)
 
 
@@ -175,6 +170,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     app.layout = _frame()
     _pages(app, behind)
     _slider_callbacks(app, behind)
+    _attach_waiting(app, behind.answers)
     form_callbacks.attach(app, behind.files)
     attach_jobs(app, behind.jobs, behind.files)
     server = app.server
@@ -224,6 +220,10 @@ def _pages(app: Dash, behind: AppState) -> None:
         Output("theme-button", "title"),
         Input("query", "data"),
         prevent_initial_call=True,
+    )
+
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "follow"), Input("figure-0", "clickData"), prevent_initial_call=True
     )
 
     @app.callback(Output("page", "children"), Input("theme", "data"), State("url", "pathname"), State("url", "search"))
@@ -302,6 +302,37 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             "",
             *[""] * len(what_if.MARKED),
         ]
+
+
+def _attach_waiting(app: Dash, answers: Answers) -> None:
+    """Attach the callbacks of an answer that takes longer: how far it is, and the button that cancels it."""
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "waits"),
+        Output("wait-tick", "disabled"),
+        Output("waited", "children"),
+        Input("asked", "className"),
+    )
+
+    @app.callback(
+        Output("waited", "children", allow_duplicate=True),
+        Input("wait-tick", "n_intervals"),
+        State("tab", "data"),
+        prevent_initial_call=True,
+    )
+    def wait(_: int, tab: str) -> str:
+        done, every = answers.progress(str(tab)[:MOST_TAB])
+        return f"{done} of {plural(every, 'run')} simulated"
+
+    @app.callback(
+        Output("asked", "className", allow_duplicate=True),
+        Output("alert", "children", allow_duplicate=True),
+        Input("wait-cancel", "n_clicks"),
+        State("tab", "data"),
+        prevent_initial_call=True,
+    )
+    def cancel(_: int, tab: str) -> Any:
+        answers.turn(str(tab)[:MOST_TAB])
+        return "old", parts.alert("cancelled; what is dimmed is of earlier settings")
 
 
 def _routes(server: flask.Flask, behind: AppState) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import GcnsimError, plural
-from gcnsim.core.units import range_text
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation, setting_text
 from gcnsim.dashboard.state import PageQuestion, moved
 from gcnsim.hardware import instance_of
@@ -100,7 +100,6 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
 def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run with its prediction. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.core.units import format_seconds
     from gcnsim.planning.certainty import label_of
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
@@ -108,7 +107,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     if "run" in options:
         run_timeline = api.run_timeline(options["run"], options["calibration"], say, options["measured_compute"])
         say("drawing")
-        measured, predicted = run_timeline.data()
+        measured, predicted = run_timeline.data(options["worker"])
         shown = [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
         times = run_timeline.run.iteration_s, run_timeline.predicted.metrics.iteration_s
         heading = (
@@ -116,12 +115,11 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
             f" predicted ({100 * (times[1] / times[0] - 1):+.1f} %)."
         )
         context = of_run(run_timeline.title, options["calibration"])
-        run_timeline.write_measured(folder / "measured.json")
-        api.write_timeline(run_timeline.predicted, folder / "predicted.json")
+        run_timeline.write(folder / "timeline.json")
     else:
         result, row = api.setting_run(say, **options["setting"])
         say("drawing")
-        shown = [DrawnTimeline("predicted", timeline_of_result(result))]
+        shown = [DrawnTimeline("predicted", timeline_of_result(result, row.limited_by, options["worker"]))]
         ends = range_text(row.iteration_s_low, row.iteration_s_high)
         time = f"{format_seconds(row.iteration_s)} an iteration{ends}"
         heading = f"{setting_text(row)}: {time}; limited by {row.limited_by}."
@@ -147,7 +145,6 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     """A recommendation: time against cost, and the sensitivity of the time. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.planning.capacity_goal import time_text
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
     from gcnsim.report.page.sections import options_sheet
@@ -164,16 +161,19 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     figures = []
     if front.options:
         left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
-        caption = f"Options that nothing beats, with their 90 % intervals and their numbers in the table.{left}"
+        caption = (
+            "Options that nothing beats, with their 90 % intervals and their numbers in the table; click a numbered"
+            f" point or its number for its answer.{left}"
+        )
         figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), front.legend))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         figures.append(themed_figure("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
     choice = found.told.choice
-    ends = range_text(choice.seconds_low, choice.seconds_high, time_text)
+    ends = range_text(choice.seconds_low, choice.seconds_high)
     context = Context(
         found.told.label,
-        plain(f"{choice.row.dataset}: {found.told.goal.text}; {choice.name}: {time_text(choice.seconds)}{ends}"),
+        plain(f"{choice.row.dataset}: {found.told.goal.text}; {choice.name}: {format_seconds(choice.seconds)}{ends}"),
     )
     links = [
         None if options.get("dataset") is None else what_if_address(point) for point in shown_points(found.told)[0]

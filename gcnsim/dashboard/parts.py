@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
-from gcnsim.report.page.html import one_line
+from gcnsim.report.page.html import one_cell, one_line
 from gcnsim.results import Row
 
 LOG: Final = logging.getLogger("gcnsim.dashboard")
@@ -107,7 +107,11 @@ def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows of an answer as a table."""
     columns = columns_of(rows)
     heads = [one_line(column.head) for column in columns]
-    return sheet(caption, heads, list(zip(*(column.cells for column in columns), strict=True)))
+    return sheet(
+        caption,
+        heads,
+        [list(map(one_cell, cells)) for cells in zip(*(column.cells for column in columns), strict=True)],
+    )
 
 
 def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()) -> html.Div:

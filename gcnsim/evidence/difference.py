@@ -160,9 +160,22 @@ def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
         "beneath": [{"name": name} | _pair(a.beneath[name], b.beneath[name]) for name in BENEATH],
         "links": [_link(name, a, b) for name in sorted({*a.links, *b.links}, key=_natural)],
         "workers": {"a": worker_dicts(a.workers), "b": worker_dicts(b.workers)},
-        "says": [*_sentences(a, b, [part for part in parts if part["part"] not in _summed(detailed)], epochs)],
+        "accuracy": {"a": [*map(list, a.learning)], "b": [*map(list, b.learning)]},
+        "says": [
+            *_sentences(a, b, [part for part in parts if part["part"] not in _summed(detailed)], epochs),
+            *_learned(a, b),
+        ],
         "notes": [*_unlike(a, b, differs), *_notes(a, b)],
     }
+
+
+def _learned(a: IterationReport, b: IterationReport) -> Iterator[str]:
+    """Who reaches the lower of the best accuracies first, of two recorded runs."""
+    if a.learning and b.learning:
+        share = min(max(point[2] for point in side.learning) for side in (a, b))
+        ends = [next(point for point in side.learning if point[2] >= share) for side in (a, b)]
+        times = [f"after {format_seconds(seconds)} ({done:,} iterations)" for done, seconds, _ in ends]
+        yield f"A reaches {100 * share:.1f} % validation accuracy {times[0]}, B {times[1]}."
 
 
 def _names(detailed: bool) -> Sequence[str]:

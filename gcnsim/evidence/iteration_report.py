@@ -27,7 +27,7 @@ from gcnsim.evidence.setting_facts import facts_of, facts_of_profile, facts_of_r
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.records.measured_run import interval_of_mean
 from gcnsim.records.profiled_run import ProfiledRun, read_profiled_run
-from gcnsim.records.recorded_run import COMPUTE, TIMELINE, RecordedRun, read_recorded_run
+from gcnsim.records.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluations, read_recorded_run
 from gcnsim.records.trace_events import Progress
 from gcnsim.records.trace_names import Names
 from gcnsim.results import Row, SimulationReport
@@ -62,7 +62,8 @@ class IterationReport:
     whole: seconds of the slowest worker by the names of WHOLE, which add up to iteration_s. beneath: seconds of
     overlapping work. workers: by rank; empty if only the slowest one's three parts are known. low_s, high_s: the 90 %
     interval of a prediction. per_epoch: iterations in an epoch. facts: the setting, by field. notes: remarks for
-    readers. spread_s: for a measured side, the standard deviation of its iterations.
+    readers. spread_s: for a measured side, the standard deviation of its iterations. learning: of a run, (iterations
+    done, seconds until then, validation accuracy) at each evaluation.
     """
 
     label: str
@@ -80,6 +81,7 @@ class IterationReport:
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     spread_s: Seconds | None = None
+    learning: tuple[tuple[int, Seconds, float], ...] = ()
 
     @property
     def parts(self) -> Parts | None:
@@ -183,6 +185,7 @@ def report_of_run(path: str | Path, label: str) -> IterationReport:
         workers=workers,
         slowest=run.slowest,
         facts=facts_of_run(run),
+        learning=() if run.options.get("resume") else evaluations(run.path),
     )
 
 

@@ -47,7 +47,7 @@ class BnsGcn(BoundaryRows):
     """Boundary nodes drawn at a rate, or as many edges dropped."""
 
     name: ClassVar[str] = "bns-gcn"
-    about: ClassVar[str] = "a random share of the boundary nodes in every iteration, which waits for them"
+    about: ClassVar[str] = "a random share of the boundary rows in every iteration, which waits for them"
     overlaps: ClassVar[bool] = True
     # For each sampled graph, the runtime sorts all entries into one matrix while it trains; the model does not count
     # that.

@@ -19,6 +19,6 @@ class FullGraph(BoundaryRows):
     """Full-graph training, synchronous: the baseline."""
 
     name: ClassVar[str] = "full-graph"
-    about: ClassVar[str] = "every boundary row in every iteration, which waits for them"
+    about: ClassVar[str] = "all boundary rows in every iteration, which waits for them"
     baseline: ClassVar[bool] = True
     overlaps: ClassVar[bool] = True

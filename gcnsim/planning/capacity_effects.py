@@ -10,9 +10,10 @@ from math import inf, isfinite, log
 from typing import Final
 
 from gcnsim.core.errors import plural
+from gcnsim.core.units import format_seconds
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import KnobChange
-from gcnsim.planning.capacity_goal import Goal, percent, time_text
+from gcnsim.planning.capacity_goal import Goal, percent
 from gcnsim.planning.capacity_search import Option, Search, Setting, excess_of, simulate
 from gcnsim.planning.capacity_settings import coordinates, name_of
 from gcnsim.planning.certainty import how_to_measure, sensitivity, span_of
@@ -92,12 +93,12 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
     if assumptions:
         one = max(assumptions, key=span_of)
         low, high = sorted(one.ends)
-        ends = f"{one.name}: {time_text(low)} to {time_text(high)}"
+        ends = f"{one.name}: {format_seconds(low)} to {format_seconds(high)}"
         how = how_to_measure(chosen.scenario, one.name)
         spans.append((span_of(one), f"an assumption without a measurement ({ends}): {how}"))
-    if knobs and time_text(knobs[0].seconds_low) != time_text(knobs[0].seconds_high):
+    if knobs and format_seconds(knobs[0].seconds_low) != format_seconds(knobs[0].seconds_high):
         first = knobs[0]
-        ends = f"{time_text(first.seconds_low)} to {time_text(first.seconds_high)}"
+        ends = f"{format_seconds(first.seconds_low)} to {format_seconds(first.seconds_high)}"
         spans.append((log(first.seconds_high / first.seconds_low), f"your choice of {first.knob} ({ends})"))
     if not spans:
         return ""
@@ -195,7 +196,7 @@ def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffec
         return []
     one = max(across, key=span_of)
     low, high = sorted(one.ends)
-    ends = f"{time_text(low)} to {time_text(high)}"
+    ends = f"{format_seconds(low)} to {format_seconds(high)}"
     how = how_to_measure(closest.scenario, one.name)
     return [f"measuring {one.name}, which alone decides whether the target is met ({ends}): {how}"]
 

@@ -121,7 +121,7 @@ class Goal:
         """Return the limits that the draws decide, as a phrase: `the 1.50 s target`."""
         whole = self.epoch_s is not None or self.training_s is not None or self.most_cost is not None
         if not whole and self.iteration_s is not None:
-            return f"the {time_text(self.iteration_s)} target"
+            return f"the {format_seconds(self.iteration_s)} target"
         limits = self._times
         if self.most_cost is not None:
             limits.append(f"{self.most_cost:g} {self.currency} for the training")
@@ -146,7 +146,7 @@ class Goal:
             ("an epoch in", self.epoch_s),
             ("the training in", self.training_s),
         ]
-        return [f"{what} {time_text(value)}" for what, value in limits if value is not None]
+        return [f"{what} {format_seconds(value)}" for what, value in limits if value is not None]
 
     @property
     def text(self) -> str:
@@ -165,11 +165,6 @@ def percent(share: float) -> str:
     ('89 %', '90 %')
     """
     return f"{floor(100.0 * share + 1e-9)} %"
-
-
-def time_text(value: Seconds) -> str:
-    """Format seconds for readers; long times are in hours."""
-    return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
 
 
 HOUR: Final = "hour"

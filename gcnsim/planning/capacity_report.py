@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import inf
 
 from gcnsim.core.errors import plural
-from gcnsim.core.units import range_text
+from gcnsim.core.units import format_seconds, range_text
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.capacity_choice import Place
-from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent, time_text
+from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent
 from gcnsim.planning.capacity_search import Option, Search, cost_ratio
 from gcnsim.planning.capacity_settings import instance_name, machine_text, name_of
 from gcnsim.planning.failures import NEVER_S
@@ -102,9 +102,9 @@ def cost_text(point: PointReport) -> str:
 def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, met: bool) -> str:
     """Return one sentence: the choice and its chance of meeting the target, or that no setting meets it."""
     row = point.row
-    interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
-    iteration = f"{time_text(row.iteration_s)} per iteration{interval}"
-    whole = f", {time_text(point.seconds)} in all" if point.iterations > row.iterations_per_epoch else ""
+    interval = range_text(row.iteration_s_low, row.iteration_s_high)
+    iteration = f"{format_seconds(row.iteration_s)} per iteration{interval}"
+    whole = f", {format_seconds(point.seconds)} in all" if point.iterations > row.iterations_per_epoch else ""
     about = f"{iteration}{whole}, {cost_text(point)}{_rent(row.cost_per_hour, row.currency, goal)}"
     chance = _chance(point, goal)
     if met:
@@ -119,7 +119,7 @@ def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, 
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
     if point.chance == 0.0:
         return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
-    return f"{none} {sure}. {point.name} has the best one: {chance}{paid}; {about}."
+    return f"{none} {sure}. {point.name} is closest: {chance}{paid}; {about}."
 
 
 def _chance(point: PointReport, goal: Goal) -> str:

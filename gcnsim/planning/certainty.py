@@ -33,14 +33,11 @@ LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
 METHOD = f"{DRAWS} random draws: each assumed figure independently within its range; "
 
-SIMULATED = "all are simulated of {settings}; of other settings "
-SOME_SIMULATED = "the first {draws} are simulated of {settings}; of the others, and of other settings, "
+SIMULATED = "all are simulated for {settings}; for other settings, "
+SOME_SIMULATED = "the first {draws} are simulated for {settings}; for the others, and for other settings, "
 """The words before ESTIMATED if some draws were simulated: all of them, or those within the time limit."""
 
-ESTIMATED = (
-    "the simulated time of a draw is that at the stated values, moved as the analytic estimate moves "
-    "(docs/assumptions.md)"
-)
+ESTIMATED = "analytic estimates scale the simulated time at the stated values (docs/assumptions.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def certainty(
             name, *_about(studies, setting, name), chosen.iteration_s, chosen.iteration_s, 0.0, decides=share
         )
         for name, (share, setting) in decides.items()
-        if share and name not in {effect.name for effect in own}
+        if name not in {effect.name for effect in own}
     ]
     effects = (*own, *of_rivals)
     first = measure_first(chosen.scenario, effects)

@@ -9,6 +9,7 @@ Analysis", 2008, section 1.2.8), with the stated value in place of another draw.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -21,10 +22,13 @@ from gcnsim.scenario import Scenario
 from gcnsim.simulation.assumed import other_paths, path_by_draw
 from gcnsim.simulation.open_assumptions import draw_positions
 
+LEAST: Final = 3
+"""Draws below which a share is noise: effects are of first order."""
+
 
 def decisive(studies: StudyCache, choice: Choice) -> dict[str, tuple[float, Scenario]]:
     """Return, per assumption, the share of the joint draws in which the choice wins only with or only without it, and
-    a setting that assumes it.
+    a setting that assumes it, of those that decide in LEAST draws or more.
 
     The choice wins if it is the fastest of its pool or within NEAR of it.
     """
@@ -37,7 +41,9 @@ def decisive(studies: StudyCache, choice: Choice) -> dict[str, tuple[float, Scen
             chosen.epochs_over(rival) * moved[rival.scenario].get(name, still) / own.get(name, still) <= 1 + NEAR
             for rival in choice.pool
         ]
-        shares[name] = float((np.all(back, axis=0) != choice.wins).mean()), setting
+        changed = np.all(back, axis=0) != choice.wins
+        if changed.sum() >= LEAST:
+            shares[name] = float(changed.mean()), setting
     return shares
 
 

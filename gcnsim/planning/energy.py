@@ -111,7 +111,16 @@ def _row(
         return EnergyRow(unknown=f"the power of {device_of(cluster)} is not in the catalogue; --gpu-power gives it")
     watts = _power(estimate, site, figures, seed)
     joules = Draws(watts.stated * estimate.iteration_s, watts.drawn * estimate.times)
-    found = EnergyRow(None, watts.stated, joules.stated, *joules.ends, own=_own_or_rent(site, cluster, book, watts))
+    thousand = 1000.0 * joules.stated / J_PER_KWH
+    found = EnergyRow(
+        None,
+        watts.stated,
+        joules.stated,
+        *joules.ends,
+        cost_per_1000_iterations=_times(thousand, site.price),
+        kg_co2_per_1000_iterations=_times(thousand, site.carbon),
+        own=_own_or_rent(site, cluster, book, watts),
+    )
     failures = None if target is None else target.failures
     if row is None or row.iterations is None or row.seconds is None:
         return found
@@ -123,9 +132,12 @@ def _row(
         drawn = np.minimum(failures.seconds(drawn, cluster.servers), NEVER_S)
     kwh = Draws(watts.stated * stated / J_PER_KWH, watts.drawn * drawn / J_PER_KWH)
     low, high = kwh.ends
-    cost = None if site.price is None else kwh.stated * site.price
-    carbon = None if site.carbon is None else kwh.stated * site.carbon
+    cost, carbon = _times(kwh.stated, site.price), _times(kwh.stated, site.carbon)
     return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=high, cost=cost, kg_co2=carbon)
+
+
+def _times(kwh: float, per_kwh: float | None) -> float | None:
+    return None if per_kwh is None else kwh * per_kwh
 
 
 def _figures(estimate: Estimate, site: Site) -> dict[str, Figure] | None:
@@ -189,16 +201,16 @@ def _own_or_rent(site: Site, cluster: ClusterSpec, book: PriceBook, watts: Draws
     each = site.purchase(cluster)
     if each is None or site.price is None:
         return None
-    paid, life = each * cluster.servers, 12.0 * site.life_years
-    spread = paid / (life * HOURS_PER_MONTH * site.in_use)
+    paid, life, hours = each * cluster.servers, 12.0 * site.life_years, HOURS_PER_MONTH * site.in_use
+    spread = paid / (life * hours)
     electricity = Draws(watts.stated * site.price / 1000.0, watts.drawn * site.price / 1000.0)
-    rent = rent_of(cluster, book)
     low, high = electricity.ends
-    found = OwnOrRent(paid, spread + electricity.stated, spread + low, spread + high, None, None, None, None, life)
+    owned = spread + electricity.stated, spread + low, spread + high
+    rent = rent_of(cluster, book)
     if rent is None:
-        return found
+        return OwnOrRent(paid, *owned, None, None, None, None, life, hours)
     saved = [np.maximum(rent.per_hour - amount, 1e-300) for amount in (np.array(electricity.stated), electricity.drawn)]
-    months = [np.minimum(paid / (each * HOURS_PER_MONTH * site.in_use), NEVER_MONTHS) for each in saved]
+    months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
     even = Draws(float(months[0]), months[1])
-    ends = [None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends)]
-    return replace(found, rented_per_hour=rent.per_hour, months=ends[0], months_low=ends[1], months_high=ends[2])
+    first, soon, late = (None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends))
+    return OwnOrRent(paid, *owned, rent.per_hour, first, soon, late, life, hours)

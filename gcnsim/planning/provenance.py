@@ -124,9 +124,9 @@ def _interval(
 ) -> str:
     """Return one sentence on what the intervals cover. attends: whether the model uses attention."""
     record, published = machine.calibration, machine.platform
-    covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
+    covered = " of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     measured = machine.measured is not None
-    open_of = "the schedule leaves out, and for the times measured" if measured else "laws leave out"
+    open_of = "the schedule leaves out, and for errors of the measured times" if measured else "the formulas leave out"
     left = f"and about {100 * machine.law_error(attends=attends):.0f} % either way, for what {open_of}"
     if published is not None:
         why = "which the fit to published runs left open"
@@ -138,7 +138,9 @@ def _interval(
     elif record is not None:
         left = "with fewer than three calibration runs, the error of fitted figures is unknown and not covered"
     averaged = "drawn graphs, drawn jitter" if any(isinstance(fault, Jitter) for fault in faults) else "drawn graphs"
-    return f"90 % of random draws{covered}, of the mean over {averaged} and of the precision of the simulation; {left}"
+    return (
+        f"90 % of random draws{covered}, with the spread of the mean over {averaged} and the simulation's error; {left}"
+    )
 
 
 def _device(machine: Machine) -> str:

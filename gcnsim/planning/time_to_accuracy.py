@@ -20,8 +20,8 @@ from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.failures import Failures, one_price
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import TargetReport, TargetRow
-from gcnsim.scenario import Scenario
+from gcnsim.results import RecordedCurve, TargetReport, TargetRow
+from gcnsim.scenario import Scenario, rule_at
 from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.source import Source
 from gcnsim.workload.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Training options that no question has; a run that changed one answers no question."""
 
-DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate")
+BATCHES: Final = ("batch", "fanout", "layer_sizes", "subgraph")
+"""Knobs of mini-batches that affect accuracy; runs have the text of some."""
+
+DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate", *BATCHES)
 """Knobs that affect accuracy and that recorded runs have too."""
 
 RECIPE: Final = (
@@ -114,18 +117,23 @@ class Target:
 
         Returns None and the reason if no run matches.
         """
+        fitting, why = self.fitting(scenario, subject)
+        return _first(fitting, accuracy) if fitting else (None, why)
+
+    def fitting(self, scenario: Scenario, subject: Subject) -> tuple[list[LearningCurve], str]:
+        """Return the runs with the same method, knobs, graph and model, or none and the reason."""
         mine = [curve for curve in self.curves if curve.options["method"] == scenario.method.name]
         if not mine:
-            return None, "no recorded run of this method"
+            return [], "no recorded run of this method"
         apart = [list(_differences(curve, scenario, subject)) for curve in mine]
         fitting = [curve for curve, found in zip(mine, apart, strict=True) if not found]
         if not fitting:
-            return None, f"no recorded curve for it: {'; '.join(sorted(apart, key=len)[0])}"
+            return [], f"no recorded curve for it: {'; '.join(sorted(apart, key=len)[0])}"
         recipes = [{name: repr(curve.options.get(name, BEFORE.get(name))) for name in RECIPE} for curve in fitting]
         mixed = [name for name in RECIPE if len({recipe[name] for recipe in recipes}) > 1]
         if mixed:
-            return None, f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
-        return _first(fitting, accuracy)
+            return [], f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
+        return fitting, ""
 
 
 def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration | None, str]:
@@ -160,14 +168,15 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     widths = (model.features, *(shape.d_out for shape in model.shapes))
     wanted = _trained(model.name, widths, workload.norm, workload.preaggregate, workload.dense_layers)
     # In a run, every layer aggregates neighbours.
-    ran = _trained(options.get("model"), curve.widths, options.get("norm"), options.get("preaggregate"), 0)
-    yield from (_apart(name, ran[name], value) for name, value in wanted.items() if ran[name] != value)
+    trained = _trained(options.get("model"), curve.widths, options.get("norm"), options.get("preaggregate"), 0)
+    yield from (_apart(name, trained[name], value) for name, value in wanted.items() if trained[name] != value)
     # A cache does not affect accuracy: it keeps rows that never change.
     knobs = {name: value for name, value in method.values().items() if name in DECIDING}
     usual = {name: knob.default for name, knob in UNQUERIED.items()}
     for name, value in options["knobs"].items():
         expected = knobs.get(name, usual.get(name, value))
-        if value != expected:
+        ran = rule_at(f"method.{name}")[0].read(value, name) if name in BATCHES and value is not None else value
+        if ran != expected:
             yield _apart(name, value, expected)
     # In a question, GraphSAGE aggregates by mean; older runs do not name the aggregation because there was no other.
     aggregator = options.get("sage_aggregator", "mean")
@@ -222,6 +231,13 @@ def target_report(
     return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows), best)
 
 
+def _curves(target: Target, scenario: Scenario, subject: Subject) -> tuple[RecordedCurve, ...]:
+    """Return the evaluations of the runs that tell of a row."""
+    fitting, _ = target.fitting(scenario, subject) if target.curves else ([], "")
+    found = [(curve.path.name, zip(*curve.points, strict=True)) for curve in fitting]
+    return tuple(RecordedCurve(name, *map(tuple, columns)) for name, columns in found)
+
+
 def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:
     """Return one row: iterations, seconds with their interval, and the cost on rented devices, or None if unknown."""
     scenario = estimate.scenario
@@ -247,6 +263,7 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
         source=source,
         cost=cost_of(rent, seconds),
         currency=None if rent is None else rent.currency,
+        curves=_curves(target, scenario, subject),
     )
     if target.failures is None or seconds is None:
         return row

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.core.errors import FileError, plural
-from gcnsim.core.ids import FloatArray, Rank
+from gcnsim.core.ids import FloatArray, Rank, Seconds
 from gcnsim.core.json_files import canonical
 from gcnsim.records.calibration import model_name, settings
 from gcnsim.records.run_files import (
@@ -206,16 +206,24 @@ def read_learning_curve(path: str | Path) -> LearningCurve:
     """The curve of the run in the folder `path`, finished or not. Raises FileError, naming the file."""
     folder = Path(path)
     raw = read_facts(folder)
-    points = []
-    for row in read_rows(folder):
-        try:
-            if row["val_accuracy"]:
-                points.append((int(row["iteration"]) + 1, _share(row["val_accuracy"])))
-        except (KeyError, TypeError, ValueError):
-            raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
+    points = tuple((done, share) for done, _, share in evaluations(folder))
     if not points:
         raise FileError(f"{folder / ITERATIONS}: accuracy was never evaluated; train with --eval-every above 0")
-    return LearningCurve(folder, raw["options"], raw["workers"], tuple(raw["widths"]), raw["graph"], tuple(points))
+    return LearningCurve(folder, raw["options"], raw["workers"], tuple(raw["widths"]), raw["graph"], points)
+
+
+def evaluations(folder: Path) -> tuple[tuple[int, Seconds, float], ...]:
+    """Of the run in `folder`, (iterations done, seconds of those in its file, share of correct validation nodes) at
+    each evaluation. Raises FileError, naming the file."""
+    points, seconds = [], 0.0
+    for row in read_rows(folder):
+        try:
+            seconds += float(row["seconds"])
+            if row["val_accuracy"]:
+                points.append((int(row["iteration"]) + 1, seconds, _share(row["val_accuracy"])))
+        except (KeyError, TypeError, ValueError):
+            raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
+    return tuple(points)
 
 
 def _whole(counts: Sequence[float]) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from gcnsim.core.errors import plural
 from gcnsim.core.terminal import aligned
-from gcnsim.core.units import range_text
-from gcnsim.planning.capacity_goal import percent, time_text
+from gcnsim.core.units import format_seconds, range_text
+from gcnsim.planning.capacity_goal import percent
 from gcnsim.report.answer.energy import assumed_power, energy_text, own_text
 from gcnsim.report.answer.rows import plain, until_done
 from gcnsim.report.answer.sentences import money, saved_range
@@ -82,7 +82,7 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
         # Prices per GPU do not depend on the network.
-        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
+        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout do not affect it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     if advice.training is not None:
         lines.append(("until done", until_done(advice.training)))
@@ -143,8 +143,8 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
         "*" if chosen else "",
         plain(point.machine),
         plain(" ".join((point.row.method, *point.row.knobs))),
-        time_text(point.seconds),
-        range_text(point.seconds_low, point.seconds_high, time_text).strip(),
+        format_seconds(point.seconds),
+        range_text(point.seconds_low, point.seconds_high).strip(),
         cost,
         range_text(point.cost_low, point.cost_high, lambda item: money(times * item)).strip(),
         percent(point.chance) if uncertain else "",
@@ -158,13 +158,13 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
         (
             plain(change.knob),
             plain(f"{change.start} -> {change.end}"),
-            f"{time_text(change.iteration_s)} per iteration",
+            f"{format_seconds(change.iteration_s)} per iteration",
             f"{percent(change.chance)} chance" if uncertain else "",
             "meets the goal" if change.meets else "",
         )
         for change in missed.changes
     ]
-    return ["Single changes of the closest", *aligned(rows, left=5, indent=2)]
+    return ["Single changes to the closest setting", *aligned(rows, left=5, indent=2)]
 
 
 def _tornado(advice: Advice) -> list[str]:
@@ -177,10 +177,10 @@ def _tornado(advice: Advice) -> list[str]:
         ends = zip(one.ends, (one.low, one.high), strict=True)
         (low, short), (high, long) = sorted(ends, key=lambda end: end[0])
         effects.append((low, high, "assumed", one.name, f"{short} .. {long}"))
-    effects = [item for item in effects if time_text(item[0]) != time_text(item[1])]
+    effects = [item for item in effects if format_seconds(item[0]) != format_seconds(item[1])]
     effects.sort(key=lambda item: item[0] / item[1])
     rows = [
-        (kind, plain(name), f"{time_text(low)} to {time_text(high)}", plain(ends))
+        (kind, plain(name), f"{format_seconds(low)} to {format_seconds(high)}", plain(ends))
         for low, high, kind, name, ends in effects
     ]
     return ["What moves the time, each alone", *aligned(rows, left=4, indent=2)] if rows else []
@@ -198,7 +198,7 @@ def _other_rules(advice: Advice) -> list[str]:
         cost = "" if rule.cost is None else f"{money(times * rule.cost)} {currency}{of}"
         missed = advice.missed is not None
         meets = "" if rule.meets != missed else "meets the goal" if missed else "misses the goal"
-        rows.append((rule.option, plain(rule.name), time_text(rule.seconds), cost, _saved(rule), meets))
+        rows.append((rule.option, plain(rule.name), format_seconds(rule.seconds), cost, _saved(rule), meets))
     return aligned(rows, left=6, indent=2)
 
 

@@ -33,6 +33,7 @@ from gcnsim.results.optional_sections import (
     OwnOrRent,
     PartitionSeeds,
     PricesReport,
+    RecordedCurve,
     Suspect,
     TargetReport,
     TargetRow,

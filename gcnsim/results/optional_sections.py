@@ -147,6 +147,17 @@ class OtherPricing:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedCurve:
+    """The evaluations of a recorded run of a row's method, knobs, graph and model."""
+
+    run: Text
+    iterations: tuple[OneOrMore, ...]
+    """Done at each evaluation."""
+    accuracy: tuple[Share, ...]
+    """On validation nodes."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRow:
     """Iterations, seconds and costs of one row until its training is done; null if unknown, and source says why."""
 
@@ -170,6 +181,8 @@ class TargetRow:
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
     one_price: bool | None = field(default=None, metadata=OMIT_IF_NONE)
     """True: on demand and spot are not compared, because both have the same price."""
+    curves: tuple[RecordedCurve, ...] | None = field(default=None, metadata=OMIT_IF_NONE)
+    """Of the recorded runs that tell of this row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +202,8 @@ class OwnOrRent:
     months_low: Amount | None
     months_high: Amount | None
     life_months: Positive
+    hours_per_month: Positive
+    """Of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +226,8 @@ class EnergyRow:
     cost: Amount | None = None
     """Of these kWh, in the chosen currency."""
     kg_co2: Amount | None = None
+    cost_per_1000_iterations: Amount | None = None
+    kg_co2_per_1000_iterations: Amount | None = None
     own: OwnOrRent | None = field(default=None, metadata=OMIT_IF_NONE)
 
 

@@ -154,7 +154,7 @@ class AssumptionEffect(Assumption):
     """Share of the variance: its squared spread over the sum for all assumptions."""
     decides: Share | None = field(default=None, metadata=OMIT_IF_NONE)
     """Share of the random draws in which the setting is recommended only with, or only without, this assumption's
-    drawn value in place of the stated one."""
+    drawn value in place of the stated one; absent below three draws."""
     seconds_low: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
     """In a recommendation: seconds of what is compared, a training with its failures, at the low end; at most 100
     years."""

@@ -74,7 +74,7 @@ def _transport(spec: ClusterSpec, devices: Sequence[DeviceProfile]) -> tuple[str
         return STAGED, "as the published releases do", False
     if spec.sockets != "free":
         return STAGED, "cluster.sockets: messages pass the sockets of hosts", False
-    return DIRECT, "as NCCL moves rows, the usual library on GPUs", spec.gpus > 1
+    return DIRECT, "as with NCCL, the usual library on GPUs", spec.gpus > 1
 
 
 def _nvlink(

@@ -6,6 +6,7 @@ from the fields of a question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -50,6 +51,17 @@ def read_quantity(quantity: Quantity) -> Callable[[object, str], float]:
 
 read_time: Final = read_quantity(SECONDS)
 """Seconds above 0, of text with its unit."""
+
+PER_KWH: Final = re.compile(r"(.+?)\s*/\s*kwh\s*", re.IGNORECASE)
+
+
+def read_per_kwh(raw: object, path: str) -> str:
+    """The amount with its currency of a price of a kWh, as text. Raises ScenarioError."""
+    match = PER_KWH.fullmatch(raw) if isinstance(raw, str) else None
+    if match is None:
+        raise ScenarioError(f"{path}: {raw!r} is not a price of a kWh; write e.g. 0.30EUR/kWh")
+    return match[1]
+
 
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option("Number of nodes, for a graph known only by its size, e.g. 3M", "workload.nodes", metavar="COUNT"),
@@ -160,27 +172,29 @@ class Question:
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(
-        "Price of electricity, e.g. 0.30EUR/kWh; the answer then has energy and its cost", metavar="PRICE"
+        "Price of electricity, e.g. 0.30EUR/kWh; adds energy and its cost to the answer",
+        own=read_per_kwh,
+        metavar="PRICE",
     )
-    carbon: str | None = option("CO2 of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
+    carbon: str | None = option("CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
     pue: float | None = option(
         "Power of the building over that of its machines (PUE)", own=Number(False, 1.0, 10.0).read, kind="real",
         default="1.3, assumed",
     )  # fmt: skip
     gpu_power: str | None = option(
-        "Power of a computing GPU, measured or capped, e.g. 250W; what a cap costs in time is not modelled",
+        "Power of a computing GPU, measured or capped, e.g. 250W; a cap does not change simulated times",
         own=read_quantity(POWER),
-        default="a share of the data sheet's",
+        default="a share of the datasheet's",
         metavar="POWER",
     )
     purchase: Sequence[str] = option(
-        "Price of a server, or of one with this GPU or host: compares buying with renting",
+        "Purchase price of a server (NAME: its GPU or host); compares buying with renting",
         value=(),
         many=REPEATABLE,
         metavar="[NAME=]PRICE",
     )
     life_years: float | None = option(
-        "Years until a bought server is worth nothing, e.g. 4",
+        "Years until a bought server has no value left, e.g. 4",
         own=Number(False, 0.0, 100.0, low_open=True).read,
         kind="real",
     )

@@ -71,7 +71,7 @@ class ProfileSource(Source):
         if len(self.assumption_bounds) > 1:
             ends = [self.profile(bound).cross_edges_mean for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
             low, likely, high = (f"{mean:.3g}" for mean in ends)
-            basis = f"of a boundary node in {self.path}; its own range"
+            basis = f"per boundary node in {self.path}; its own range"
             yield Assumed("cross_edges", likely, low, high, basis, True)
 
     def profile(self, bound: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:

@@ -69,8 +69,9 @@ class SurrogateSource(Source):
         )
         if self.outline is not None:
             return _described("outline", facts, "sizes", f"{held}: {self.outline.assumed}")
-        missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
-        text = f"{held}; its boundary against the published: {missed or 'nothing published'}"
+        errors = sorted((origin.residuals or {}).items(), key=lambda item: int(item[0]))
+        missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in errors)
+        text = f"{held}; its boundary compared with the published one: {missed or 'nothing published'}"
         text += f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""
         text += "" if note is None else f"; {note}"
         return _described("surrogate-profile", facts, "a surrogate", text)
@@ -134,7 +135,7 @@ class SurrogateSource(Source):
         )
         source = self.profile(gpus).origin.source
         where = "surrogate" if source == "interpolated" else source
-        basis = f"of a boundary node in the {where}; its range: docs/surrogates.md"
+        basis = f"per boundary node in the {where}; its range: docs/surrogates.md"
         return Assumed("cross_edges", likely, low, high, basis, True)
 
     def _of_interpolation(self, gpus: int) -> Iterator[Assumed]:

@@ -7,13 +7,17 @@ in bytes per second.
 
 Concurrent messages would overlap on their track. The track is split where one begins or ends, and a slice states how
 many there are. In detail mode every stream has a separate track instead, or several to avoid overlaps.
+
+A recorded run and its prediction share a file: their first measured iterations begin at the same instant, and a counter
+has the difference of each iteration.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -40,11 +44,40 @@ _PS_PER_US: Final = 1_000_000
 class RunFacts:
     """The facts about a run beyond its spans. ends: int64[T] picoseconds, the end of each iteration on the last worker.
     measured: the first measured one. rates: per link, instants (picoseconds) and the bytes per second from each on.
+    start: of the first iteration, picoseconds.
     """
 
     ends: IntArray
     measured: Iteration
     rates: Mapping[str, tuple[IntArray, FloatArray]]
+    start: int = 0
+
+    @property
+    def measured_lengths(self) -> IntArray:
+        """The length of each measured iteration, int64[T - measured] picoseconds."""
+        return np.diff(self.ends, prepend=self.start)[self.measured :]
+
+    @property
+    def measured_from(self) -> int:
+        """The start of the first measured iteration, picoseconds."""
+        return int(self.ends[self.measured - 1]) if self.measured else self.start
+
+
+class TracedRun(NamedTuple):
+    """A run for a file. name: the first word of its processes' names, where the file has several runs."""
+
+    timeline: Timeline
+    facts: RunFacts
+    name: str = ""
+
+    def later(self, by: int) -> TracedRun:
+        """The run that begins `by` picoseconds later."""
+        spans, facts = self.timeline, self.facts
+        rates = {link: (instants + by, values) for link, (instants, values) in facts.rates.items()}
+        return self._replace(
+            timeline=replace(spans, start_ps=spans.start_ps + by, end_ps=spans.end_ps + by),
+            facts=replace(facts, ends=facts.ends + by, rates=rates, start=facts.start + by),
+        )
 
 
 class Slice(NamedTuple):
@@ -68,35 +101,77 @@ class Arrow(NamedTuple):
     receiver: tuple[int, str]
 
 
-def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: RunFacts, *, detail: bool = False) -> None:
+def write_run_trace(path: str | Path, title: str, run: TracedRun, *, detail: bool = False) -> None:
     """Write a run to `path` as Chrome trace JSON; detail: a track per stream instead of one per kind of work.
 
     Raises FileError if the file cannot be written.
     """
-    slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
+    _write(path, {"title": title}, _events(run, 0, 0, detail=detail))
+
+
+def write_both(
+    path: str | Path, title: str, measured: TracedRun, predicted: TracedRun, *, detail: bool = False
+) -> None:
+    """Write a recorded run and its prediction as in `write_run_trace`, with the difference of each measured iteration
+    from the mean predicted one. Raises FileError.
+    """
+    ahead = measured.facts.measured_from - predicted.facts.measured_from
+    measured, predicted = measured.later(max(0, -ahead)), predicted.later(max(0, ahead))
+    lengths, mean = measured.facts.measured_lengths, float(predicted.facts.measured_lengths.mean())
+    other = {"title": title, "aligned": "at the first measured iteration of both"}
+    means = {"measured_iteration_s": float(lengths.mean()) / 1e12, "predicted_iteration_s": mean / 1e12}
+    first = [0, _processes_of(measured), _processes_of(measured) + _processes_of(predicted)]
+    events = chain(
+        _processes(first[2], "difference", -1),
+        _difference(lengths, mean, measured.facts.measured_from, first[2]),
+        _events(measured, first[0], 0, detail=detail),
+        _events(predicted, first[1], 1, detail=detail),
+    )
+    _write(path, other | means, events)
+
+
+def _write(path: str | Path, other: Mapping[str, Any], events: Iterable[str]) -> None:
     with atomic_write(path, text=True) as file:
-        file.write('{"displayTimeUnit":"ms","otherData":' + _as_json({"title": title}) + ',"traceEvents":[\n')
-        file.write(",\n".join(_events(timeline, facts, slices, arrows)))
+        file.write('{"displayTimeUnit":"ms","otherData":' + _as_json(other) + ',"traceEvents":[\n')
+        file.write(",\n".join(events))
         file.write("\n]}\n")
 
 
-def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: list[Arrow]) -> Iterator[str]:
+def _difference(lengths: IntArray, mean: float, start: int, pid: int) -> Iterator[str]:
+    """A counter with the difference of each measured iteration (picoseconds from `start`) from `mean`, in ms."""
+    ends = start + np.cumsum(lengths)
+    for at, value in zip([start, *ends.tolist()], [*(lengths - mean).tolist(), 0.0], strict=True):
+        args = _as_json({"ms": float(f"{value / 1e9:.6g}")})
+        yield f'{{"ph":"C","name":"measured less predicted","pid":{pid},"ts":{_micros(at)},"args":{args}}}'
+
+
+def _processes_of(run: TracedRun) -> int:
+    """Processes of a run: its workers, iterations and links."""
+    spans = run.timeline
+    return int(max(spans.worker.max(initial=0), spans.peer.max(initial=0))) + 3
+
+
+def _events(run: TracedRun, first: int, order: int, *, detail: bool) -> Iterator[str]:
+    """The events of a run; first: its first process; order: its place among the runs of the file."""
+    timeline, facts = run.timeline, run.facts
+    slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
     workers = sorted({part.worker for part in slices})
-    iterations = (workers[-1] if workers else 0) + 1
+    iterations = first + _processes_of(run) - 2
+    before = f"{run.name} ".lstrip()
     place = _places({(part.worker, part.track) for part in slices})
-    yield from _processes(iterations, "iterations", 0)
+    yield from _processes(iterations, f"{before}iterations", order)
     yield _named("thread_name", iterations, 1, {"name": "iterations"})
     for worker in workers:
-        yield from _processes(worker, f"worker {worker}", worker + 1)
+        yield from _processes(first + worker, f"{before}worker {worker}", 2 * (worker + 1) + order)
     for (worker, track), number in place.items():
-        yield _named("thread_name", worker, number, {"name": track})
-        yield _named("thread_sort_index", worker, number, {"sort_index": number})
-    yield from _processes(iterations + 1, "links", iterations + 1)
+        yield _named("thread_name", first + worker, number, {"name": track})
+        yield _named("thread_sort_index", first + worker, number, {"sort_index": number})
+    yield from _processes(iterations + 1, f"{before}links", 2 * _processes_of(run) + order)
     yield from _iterations(facts, iterations)
     for part in slices:
-        yield _slice(timeline, part, place[part.worker, part.track])
+        yield _slice(timeline, part, first + part.worker, place[part.worker, part.track])
     for number, arrow in enumerate(arrows):
-        yield from _arrow(timeline, arrow, number, place)
+        yield from _arrow(timeline, arrow, 2 * number + order, first, place)
     for name, (instants, rates) in facts.rates.items():
         for at, rate in zip(instants.tolist(), rates.tolist(), strict=True):
             args = _as_json({"bytes/s": float(f"{rate:.9g}")})
@@ -122,7 +197,7 @@ def _processes(pid: int, name: str, place: int) -> Iterator[str]:
 
 def _iterations(facts: RunFacts, pid: int) -> Iterator[str]:
     """A slice per iteration, from the end of the one before to its own, and where measuring begins."""
-    start = 0
+    start = facts.start
     for iteration, end in enumerate(facts.ends.tolist()):
         warming = iteration < facts.measured
         event: dict[str, Any] = {"ph": "X", "name": f"iteration {iteration}", "cat": "measured", "pid": pid, "tid": 1}
@@ -142,11 +217,11 @@ def _timed(event: dict[str, Any], start_ps: int, length_ps: int, args: dict[str,
     return _as_json(event)[:-1] + times + _as_json(args) + "}"
 
 
-def _slice(timeline: Timeline, found: Slice, track: int) -> str:
+def _slice(timeline: Timeline, found: Slice, pid: int, track: int) -> str:
     kinds = [KINDS[int(timeline.kind[span])] for span in found.spans]
     names = [RECEIVE if found.received else str(kind) for kind in kinds]
     counted = [f"{name} x{names.count(name)}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
-    event = {"ph": "X", "name": " + ".join(counted), "cat": str(PHASE[kinds[0]]), "pid": found.worker, "tid": track}
+    event = {"ph": "X", "name": " + ".join(counted), "cat": str(PHASE[kinds[0]]), "pid": pid, "tid": track}
     args = _span_args(timeline, found.spans[0]) if len(found.spans) == 1 else _several(timeline, found)
     if found.received and len(found.spans) == 1:
         args["peer"] = int(timeline.worker[found.spans[0]])
@@ -166,13 +241,15 @@ def _several(timeline: Timeline, found: Slice) -> dict[str, Any]:
     return {name: value for name, value in args.items() if value}
 
 
-def _arrow(timeline: Timeline, arrow: Arrow, number: int, place: Mapping[tuple[int, str], int]) -> Iterator[str]:
+def _arrow(
+    timeline: Timeline, arrow: Arrow, number: int, first: int, place: Mapping[tuple[int, str], int]
+) -> Iterator[str]:
     start, end = int(timeline.start_ps[arrow.span]), int(timeline.end_ps[arrow.span])
     name = "all-reduce" if timeline.kind[arrow.span] == KIND_CODE[OpKind.ALLREDUCE] else "message"
     ends = ((arrow.sender, "s", start, ""), (arrow.receiver, "f", max(start, end - ARRIVES), ',"bp":"e"'))
     for own, phase, at, more in ends:
         yield (
-            f'{{"ph":"{phase}","name":"{name}","cat":"message","id":{number},"pid":{own[0]},"tid":{place[own]},'
+            f'{{"ph":"{phase}","name":"{name}","cat":"message","id":{number},"pid":{first + own[0]},"tid":{place[own]},'
             f'"ts":{_micros(at)}{more}}}'
         )
 

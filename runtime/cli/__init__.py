@@ -1,1 +1,1 @@
-"""The commands: what each parses, refuses and prints. `python -m runtime.NAME` are the doors to them."""
+"""The commands: what each parses, refuses and prints. `python -m runtime.NAME` runs them."""

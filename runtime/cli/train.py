@@ -1,7 +1,7 @@
 """`python -m runtime.train`: train a graph neural network on many workers, and record what each of them did.
 
-The same command is the parent, which starts local workers and watches over them, and each worker, which the environment
-tells who it is; so it also runs under torchrun.
+The same command is the parent, which starts local workers and watches over them, and each worker, whose
+rank is in the environment; so it also runs under torchrun.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from studies.site import (
     astray,
     fenced,
     file_of,
+    index,
     linked,
     listing,
     on_config,
@@ -127,6 +128,18 @@ def test_every_schema_is_described() -> None:
     text = schemas()
     for path in (ROOT / "gcnsim" / "data").glob("*.schema.json"):
         assert f'"{path.name}"' in text
+
+
+def test_programs_find_every_page_with_its_first_sentence() -> None:
+    text = index(
+        [{"Home": "index.md"}, {"Guides": [{"Compare two iterations": "compare.md"}]}, "repository/studies/README.md"]
+    )
+    assert text.startswith("\n## Pages\n\n- [Home](index.html): ")
+    assert text.endswith(
+        "\n## Guides\n\n- [Compare two iterations](compare.html): "
+        "`gcnsim compare A B` says where the difference between two iterations comes from."
+    )
+    assert "](repository/studies/index.html): " in text
 
 
 def test_what_leads_nowhere_or_elsewhere_is_found(tmp_path: Path) -> None:

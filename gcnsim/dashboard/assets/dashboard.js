@@ -103,8 +103,14 @@
         if (clicks) { pinned = pinned ? "" : query || "?"; }
         return [pinned, pinned ? "Unpin A" : "Pin as A, to compare with"];
       },
+      waits: function (name) { return [name !== "busy", ""]; },
       busy: function () { return "busy"; },
       old: function (query, begun) { return typeof begun === "string" && begun !== (query || "") ? "old" : ""; },
+      /* A numbered point of a figure leads where its number in the table below leads. */
+      follow: function (click) {
+        var number = click && String(click.points[0].customdata).split(": ")[0];
+        document.querySelectorAll("#job-result .rows a").forEach(function (link) { if (link.textContent === number) { link.click(); } });
+      },
       remember: function (query) {
         if (typeof query === "string" && query !== window.location.search) {
           var often = changed === null || Date.now() - changed < 1000;

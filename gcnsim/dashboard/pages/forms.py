@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from dash import html
+from dash import dcc, html
 
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.dashboard import parts
@@ -154,6 +154,12 @@ TRAINING: Final = (
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
     Field("restart", "Time from a failure until training resumes (5min)", more=True),
+    Field("electricity", "Price of electricity (0.30EUR/kWh)", more=True),
+    Field("carbon", "CO2 of electricity (380g/kWh)", more=True),
+    Field("pue", "Power of the building over that of its machines (1.3)", more=True),
+    Field("purchase", "Price of a server, to compare buying with renting (12000EUR)", more=True),
+    Field("life_years", "Years until a bought server is worth nothing (4)", more=True),
+    Field("in_use", "Share of all hours in which it trains (60%)", more=True),
 )
 """Fields of Plan about a whole training."""
 
@@ -229,6 +235,7 @@ FORMS: Final = (
             Field("cache", "Cache (%)", timeline.usual("cache")),
             Field("dataset", "Dataset", timeline.usual("dataset"), tuple(datasets())),
             Field("device", "GPU", timeline.usual("device"), tuple(devices())),
+            Field("worker", "Only this worker (empty: the slowest, and up to five more)"),
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field("run", "Or a recorded run below --files", paths=RUNS),
             Field("calibration", "Its calibration record (may be empty)", paths=JSON),
@@ -304,7 +311,7 @@ def layout(form: Form, query: str | None, files: Files) -> html.Div:
             html.H1(form.title),
             html.P(form.says),
             html.Section(controls, className="controls wide"),
-            html.Div(id="view"),
+            dcc.Loading(html.Div(id="view"), delay_show=150) if form.view else None,
             parts.command_line(),
             parts.job_panel(form.button, form.note, begins=begins and not wrong),
         ]

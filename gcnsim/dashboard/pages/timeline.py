@@ -35,30 +35,39 @@ def question(values: Mapping[str, str]) -> PageQuestion:
 
 
 def check(name: str, text: str) -> None:
-    """Check one field of the setting. Raises ScenarioError."""
+    """Check one field. Raises ScenarioError."""
+    if name == "worker":
+        _worker(text)
     if name in (*SETTING, "method"):
         question({"method": METHOD} | {item: usual(item) for item in SETTING} | {name: text})
 
 
 def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     """The options of the page's job. Raises GcnsimError."""
-    run = files.path(values["run"])
+    run, worker = files.path(values["run"]), _worker(values["worker"])
     given = {name: files.path(values[name]) for name in OF_RUNS}
     if run is not None:
         measured = [path for path in (given.pop("measured_compute"),) if path is not None]
-        return {"run": run, "name": values["run"], "measured_compute": measured, **given}
+        return {"run": run, "name": values["run"], "measured_compute": measured, "worker": worker, **given}
     for name, path in given.items():
         if path is not None:
             raise ScenarioError(f"{name}: is of a recorded run; allowed: with one, or nothing")
     chosen = question(values)
-    return {"setting": chosen.row_options(files.path(chosen.graph), values["method"])}
+    return {"setting": chosen.row_options(files.path(chosen.graph), values["method"]), "worker": worker}
+
+
+def _worker(text: str) -> int | None:
+    """The one worker to show; None for an empty text. Raises ScenarioError."""
+    if text and not text.isdecimal():
+        raise ScenarioError(f"worker: {text[:40]!r} is not allowed; a whole number, or nothing for all")
+    return int(text) if text else None
 
 
 def command(values: Mapping[str, str]) -> list[str]:
     """The command line that writes the same for Perfetto."""
     if values["run"]:
         given = [word for name, option in OF_RUNS.items() if values[name] for word in (option, values[name])]
-        return ["gcnsim", "timeline", values["run"], *given, "--out", "measured.json", "--predicted", "predicted.json"]
+        return ["gcnsim", "timeline", values["run"], *given, "--out", "timeline.json"]
     try:
         chosen = question(values)
     except ScenarioError:

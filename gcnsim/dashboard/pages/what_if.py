@@ -166,6 +166,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
                     html.Section(
                         [
                             html.Div(id="alert", **parts.aria(live="polite")),
+                            *_waiting(),
                             html.H1(id="headline"),
                             html.P(id="machine", className="note"),
                             html.Div(id="against"),
@@ -187,6 +188,12 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
         ],
         id="asked",
     )
+
+
+def _waiting() -> list[Any]:
+    """How far an answer is that takes longer, with a button that cancels it."""
+    said = [html.Span(id="waited"), html.Button("Cancel", id="wait-cancel")]
+    return [html.Div(said, id="waiting", role="status"), dcc.Interval(id="wait-tick", interval=2000, disabled=True)]
 
 
 def question_of(
@@ -300,7 +307,7 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     fastest = "the fastest per epoch" if per_epoch else "the fastest"
     sentence = f"{best.method} is {fastest} at {question.bandwidth:g} Gbps: {time}"
     if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
-        sentence += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
+        sentence += f", {best.speedup_vs_full_graph:.3g} times as fast as full-graph training"
     if question.beside is None or question.beside == question.bandwidth:
         return sentence + "."
     others = [row for row in rows if row.bandwidth_bytes_per_s != best.bandwidth_bytes_per_s]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
-from gcnsim.engine.kernel.groups import capacities, grouped, remembered
+from gcnsim.engine.kernel.groups import capacities, grouped, never_full, remembered
 from gcnsim.engine.kernel.memory import (
     ARRAYS,
     ASKED,
@@ -71,17 +71,17 @@ def blocks(schedule: Schedule, most: int, large: int = LARGE) -> tuple[IntArray,
 
     Kept is the last layout of a structure, for so many iterations and links.
     """
-    columns = schedule.columns
+    columns, spare = schedule.columns, _spare(schedule)
     if schedule.cores or schedule.grain_s > 0.0 or columns.size > KEPT:
         return packed(layout(schedule, most, large))
     used_ints, whole_size, used_floats, real_size = columns.latest(
-        "blocks", (most, len(schedule.capacity)), lambda: _used(*packed(layout(schedule, most)))
+        "blocks", (most, len(schedule.capacity), spare), lambda: _used(*packed(layout(schedule, most)))
     )
     ints, floats = np.zeros(whole_size, np.int64), np.empty(real_size)
     ints[: used_ints.size], floats[: used_floats.size] = used_ints, used_floats
     whole(ints, LATENCY)[:], whole(ints, STARTUP)[:] = _delays(columns)
     real(ints, floats, QUEUE)[:] = columns.of_route(columns.queue)
-    capacity = capacities(schedule.capacity, columns, _sent(columns))
+    capacity = capacities(schedule.capacity, columns, _sent(columns), spare)
     real(ints, floats, CAPACITY)[:], real(ints, floats, SUPPLY)[:] = capacity, capacity
     return ints, floats
 
@@ -89,6 +89,12 @@ def blocks(schedule: Schedule, most: int, large: int = LARGE) -> tuple[IntArray,
 def _used(ints: IntArray, floats: FloatArray) -> tuple[IntArray, int, FloatArray, int]:
     """Two blocks up to the room for what a run remembers, and their sizes."""
     return ints[: ints[2 * WORDS]].copy(), ints.size, floats[: ints[2 * (ARRAYS + RATES)]].copy(), floats.size
+
+
+def _spare(schedule: Schedule) -> tuple[int, ...]:
+    """Links that are never full; none are left out of groups that are shared once per grain, whose links owe."""
+    columns = schedule.columns
+    return () if schedule.grain_s > 0.0 else never_full(schedule.capacity, columns, _sent(columns))
 
 
 def _sent(columns: Columns) -> BoolArray:
@@ -113,10 +119,11 @@ def layout(schedule: Schedule, most: int, large: int = LARGE) -> State:
     columns = schedule.columns
     grain = max(1, round(schedule.grain_s * PS_PER_S)) if schedule.grain_s > 0.0 else 0
     threads, sent = (columns.thread >= 0) & columns.is_flow, _sent(columns)
-    links, crossed = grouped(schedule.capacity, columns, sent)
+    spare = _spare(schedule)
+    links, crossed = grouped(schedule.capacity, columns, sent, spare)
     thread, machines = _machines(schedule, columns, threads)
     ops = _ops(columns, np.where(threads, DELAY - 1 - thread, crossed))
-    flows = _flows(columns, crossed, links)
+    flows = _flows(columns, crossed, links, spare)
     messages = _messages(columns, sent)
     resources = links.last.size + machines.cores.size
     calendar = _calendar(ops, links.last.size, resources, columns.streams, most)
@@ -217,10 +224,10 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
     )
 
 
-def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
+def _flows(columns: Columns, bundle: IntArray, links: Links, spare: tuple[int, ...]) -> Flows:
     """No active flow, with room for one per stream of a bundle."""
     size, groups = links.group.size, links.last.size
-    room_at = columns.derived(f"room of {size} bundles", lambda: _room(bundle, columns.stream, size))
+    room_at = columns.derived(f"room of {size} bundles, {spare}", lambda: _room(bundle, columns.stream, size))
     return Flows(
         counts=_ints(size),
         room_at=room_at,

@@ -94,11 +94,12 @@ def finish(state: State, group: int) -> None:
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
     elapsed = float(pass_time(links, flows, group, calendar.scalar[NOW]))
-    columns = pitch(links.receivers[group]) if links.senders[group] else LANES
+    columns = pitch(links.receivers[group]) * links.planes[group] if links.senders[group] else LANES
     while begin < end:
-        if serve(flows.service, flows.rates, flows.heads, begin, begin + columns, elapsed) <= 0.0:
-            _take_out_all(calendar, links, flows, group, begin, begin + columns)
-        begin += columns
+        last = min(begin + columns, end)
+        if serve(flows.service, flows.rates, flows.heads, begin, last, elapsed) <= 0.0:
+            _take_out_all(calendar, links, flows, group, begin, last)
+        begin = last
 
 
 def _take_out_all(calendar: Calendar, links: Links, flows: Flows, group: int, begin: int, end: int) -> None:

@@ -2,7 +2,11 @@
 
 What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group, each group padded to
 whole rows; where a group is shared as a matrix (`sharing.fill_dense`), its links are its senders, then its receivers,
-its bundles all pairs of them, each row padded.
+then those that are never full; its bundles all pairs of senders and receivers, each row padded, as often as a pair has
+bundles, and then those beside the matrix.
+
+A link is never full (`never_full`) if it can carry what other links of all its flows can carry in total: what is left
+of it per flow is then more than what is left per flow of one of those.
 """
 
 from __future__ import annotations
@@ -11,22 +15,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, repeat
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
 from gcnsim.engine.fairness import connected
 from gcnsim.engine.kernel.memory import PACKED, Links
-from gcnsim.engine.kernel.simd_loops import pitch
-from gcnsim.schedule.columns import Columns
+from gcnsim.engine.kernel.simd_loops import LANES, pitch
+from gcnsim.schedule.columns import Columns, Route
 from gcnsim.timeline import PS_PER_S
 
 FULL: Final = 0.5
-"""The least share of sender-receiver pairs with flows for which a group is shared as a matrix."""
+"""The least share of a matrix that bundles fill, padding included, for which a group is shared as one."""
 
 WIDE: Final = 6
 """The fewest senders and receivers of a group that is shared as a matrix."""
+
+SPARE: Final = 1.0 + 1e-6
+"""The factor by which a link must exceed others in order not to be full before them, whatever is rounded."""
 
 ROOM: Final = 65_536
 """Words for the sharings of a group that are remembered: half a MB."""
@@ -34,32 +41,75 @@ ROOM: Final = 65_536
 MOST_KEPT: Final = 1024
 """And most of them."""
 
-Kind = tuple[tuple[int, ...], float]
+FEW: Final = 36
+"""Of fewer routes no link is looked for that is never full: no group of theirs is a matrix."""
+
+NOBODY: Final = 2**31
+"""In place of a sender or a receiver, of a bundle with one link that may be full: a link that carries everything."""
+
+Kind = tuple[Route, float]
 """Route and cap of a bundle; an infinite cap means none."""
 
 
-def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tuple[Links, IntArray]:
+def grouped(
+    capacity: Sequence[float], columns: Columns, flows: BoolArray, spare: tuple[int, ...] = ()
+) -> tuple[Links, IntArray]:
     """The groups that the `flows` of the ops cross, and the bundle of each op, int64[n], -1 for others.
 
-    capacity: units per second of each link. flows: those without a thread. All results except capacities are computed
-    once per structure.
+    capacity: units per second of each link. flows: those without a thread. spare: of `never_full`. All results except
+    capacities are computed once per structure.
     """
-    links, bundle, _ = _structure(len(capacity), columns, flows)
-    offered = capacities(capacity, columns, flows)
+    links, bundle, _ = _structure(len(capacity), columns, flows, spare)
+    offered = capacities(capacity, columns, flows, spare)
     return links._replace(capacity=offered, supply=offered, last=np.zeros_like(links.last)), bundle
 
 
-def capacities(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> FloatArray:
+def capacities(
+    capacity: Sequence[float], columns: Columns, flows: BoolArray, spare: tuple[int, ...] = ()
+) -> FloatArray:
     """`Links.capacity` of `grouped`."""
-    links, _, owners = _structure(len(capacity), columns, flows)
+    links, _, owners = _structure(len(capacity), columns, flows, spare)
     return np.where(owners < 0, links.capacity, np.array((*capacity, 0.0), np.float64)[owners] / PS_PER_S)
 
 
-def _structure(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
-    return columns.derived(f"groups of {count} links", lambda: _groups(count, columns, flows))
+def never_full(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tuple[int, ...]:
+    """The links that are never full before another link of their flows, ascending, as long as only flows are under way
+    that cross such a link. None where few routes are used.
+    """
+    at, links, routes = columns.derived("used routes", lambda: _used_routes(columns, flows))
+    if at.size < FEW:
+        return ()
+    offered = np.array(capacity)
+    tight = offered[links] <= np.minimum.reduceat(offered[links], at)[routes] * SPARE
+    places = np.flatnonzero(tight)
+    limit = np.full(offered.size, inf)
+    # The first or the last of the tightest links of each route stands for its flows.
+    for step in (-1, 1):
+        stands = np.empty(at.size, np.int64)
+        stands[routes[places[::step]]] = links[places[::step]]
+        pairs = np.unique(links[~tight] * offered.size + stands[routes[~tight]])
+        others = np.bincount(pairs // offered.size, weights=offered[pairs % offered.size], minlength=offered.size)
+        limit = np.minimum(limit, np.where(others > 0.0, others, inf))
+    spare = limit * SPARE <= offered
+    while (wrong := tight & spare[links] & np.logical_or.reduceat(~spare[links], at)[routes]).any():
+        spare[links[wrong]] = False
+    return tuple(np.flatnonzero(spare).tolist())
 
 
-def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
+def _used_routes(columns: Columns, flows: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The routes of the flows one after another: where each begins, the links, and the route of each."""
+    ways = [columns.routes[way] for way in np.unique(columns.way[flows]).tolist() if columns.routes[way]]
+    at, links = _flat(ways)
+    return at[:-1], links, np.repeat(np.arange(len(ways)), np.diff(at))
+
+
+def _structure(
+    count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]
+) -> tuple[Links, IntArray, IntArray]:
+    return columns.derived(f"groups of {count} links, {spare}", lambda: _groups(count, columns, flows, spare))
+
+
+def _groups(count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]) -> tuple[Links, IntArray, IntArray]:
     """The same as `grouped` for `count` links, with capacities left at 0.
 
     Also the id of each link, int64[L]; -1 for links whose capacity is known here: caps of bundles, and padding.
@@ -79,7 +129,7 @@ def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntA
         members.setdefault(owner[kind[0][0]], []).append(kind)
     numbers = _Numbers()
     for group in sorted(members):
-        numbers.add(links[group], members[group])
+        numbers.add(links[group], members[group], frozenset(spare))
     bundle = np.full(columns.size, -1, np.int64)
     bundle[chosen] = np.array([numbers.of[kind] for kind in named], np.int64)[key]
     return numbers.links(), bundle, np.array(numbers.owners, np.int64)
@@ -97,30 +147,33 @@ class _Numbers:
     crossing: list[list[int]] = field(default_factory=list)
     senders: list[int] = field(default_factory=list)
     receivers: list[int] = field(default_factory=list)
+    planes: list[int] = field(default_factory=list)
     rank: list[int] = field(default_factory=list)
     turned: list[int] = field(default_factory=lambda: [0])
     alone: list[int] = field(default_factory=list)
     capacity: list[float] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
-    def add(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
-        """Add a group of links (ascending ids), crossed by `kinds` (ascending)."""
-        senders, receivers = _sides(kinds)
-        if senders:
-            self._add_matrix(links, senders, receivers, kinds)
-        else:
+    def add(self, links: Sequence[int], kinds: Sequence[Kind], spare: frozenset[int]) -> None:
+        """Add a group of links (ascending ids), crossed by `kinds` (ascending); spare: links that are never full."""
+        matrix = _matrix(kinds, spare)
+        if matrix is None:
             self._add_list(links, kinds)
+        else:
+            self._add_matrix(links, matrix, kinds)
+        senders, receivers, planes = (0, 0, 1) if matrix is None else matrix.shape
         self.alone.append(int(len(kinds) == 1))
-        self.senders.append(len(senders))
-        self.receivers.append(len(receivers))
-        self.turned.append(self.turned[-1] + len(receivers) * pitch(len(senders)))
+        self.senders.append(senders)
+        self.receivers.append(receivers)
+        self.planes.append(planes)
+        self.turned.append(self.turned[-1] + receivers * planes * pitch(senders) + (LANES if senders else 0))
         self.first_bundle.append(len(self.routes))
         self.first_link.append(len(self.capacity))
 
     def _add_links(self, links: Sequence[int], spare: int = 0) -> None:
         """Add the links, and padding."""
-        self.capacity += [0.0] * (len(links) + spare)
-        self.owners += [*links, *[-1] * spare]
+        self.capacity += [*(inf if link == NOBODY else 0.0 for link in links), *[0.0] * spare]
+        self.owners += [*(-1 if link == NOBODY else link for link in links), *[-1] * spare]
 
     def _add_list(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
         base = len(self.capacity)
@@ -147,25 +200,34 @@ class _Numbers:
         self.crossing += [[] for _ in range(spare)]
         self.rank += range(len(self.capacity) - base)
 
-    def _add_matrix(
-        self, links: Sequence[int], senders: list[int], receivers: list[int], kinds: Sequence[Kind]
-    ) -> None:
+    def _add_matrix(self, links: Sequence[int], matrix: _Matrix, kinds: Sequence[Kind]) -> None:
         base, begin = len(self.capacity), len(self.routes)
-        rows, columns = pitch(len(senders)), pitch(len(receivers))
+        senders, receivers, planes = matrix.shape
         order = {link: index for index, link in enumerate(sorted(links))}
-        for side, width in ((senders, rows), (receivers, columns)):
-            spare = width - len(side)
-            self._add_links(side, spare)
-            self.rank += [order[link] for link in side] + [len(order)] * spare
+        sides = matrix.senders, matrix.receivers, [link for link in links if link not in matrix.full]
+        places: list[dict[int, int]] = []
+        for side in sides:
+            places.append({link: len(self.capacity) + index for index, link in enumerate(side)})
+            self._add_links(side, pitch(len(side)) - len(side))
+            self.rank += [order.get(link, len(order)) for link in side] + [len(order)] * (pitch(len(side)) - len(side))
         self.shared.append(len(self.capacity))
-        self.crossing += [[] for _ in range(rows + columns)]
-        self.routes += [()] * (len(senders) * columns)
+        self.crossing += [[] for _ in range(len(self.capacity) - base)]
+        columns, beside = pitch(receivers), len(kinds) - sum(map(len, matrix.pairs.values()))
+        end = begin + senders * planes * columns
+        self.routes += [()] * (end - begin + -(-beside // columns) * columns)
+        pair_of = {kind: (pair, plane) for pair, own in matrix.pairs.items() for plane, kind in enumerate(own)}
         for kind in kinds:
-            (source, target), _ = kind
-            sender, receiver = senders.index(source), receivers.index(target)
-            index = begin + sender * columns + receiver
-            self.of[kind] = index
-            self.routes[index] = (base + sender, base + rows + receiver)
+            index, crossed = end, tuple(place[link] for place in places for link in kind[0] if link in place)
+            if kind in pair_of:
+                (sender, receiver), plane = pair_of[kind]
+                one, other = places[0][sender], places[1][receiver]
+                index = begin + ((one - base) * planes + plane) * columns + other - base - pitch(senders)
+                crossed = one, other, *(places[2][link] for link in kind[0] if link in places[2])
+            end += index == end
+            self.of[kind], self.routes[index] = index, crossed
+            # Only with bundles beside the matrix, a group may be shared link by link.
+            for link in crossed if beside else ():
+                self.crossing[link].append(index)
 
     def links(self) -> Links:
         """The groups without active flows."""
@@ -186,6 +248,7 @@ class _Numbers:
             crossing=crossing,
             senders=np.array(self.senders, np.int64),
             receivers=np.array(self.receivers, np.int64),
+            planes=np.array(self.planes, np.int64),
             rank=np.array(self.rank, np.int64),
             turned=bundles + np.array(self.turned, np.int64),
             last=np.zeros(groups, np.int64),
@@ -228,15 +291,38 @@ def _tokens(sizes: IntArray) -> IntArray:
     return np.array([token for size in sizes.tolist() for token in powers[:size]], np.int64)
 
 
-def _sides(kinds: Sequence[Kind]) -> tuple[list[int], list[int]]:
-    """Senders and receivers of a group that can be shared as a matrix with few gaps; empty for other groups."""
-    if not all(len(route) == 2 and cap == inf for route, cap in kinds):
-        return [], []
-    senders, receivers = ({route[end] for route, _ in kinds} for end in (0, 1))
-    pairs = len(senders) * len(receivers)
-    if senders & receivers or min(len(senders), len(receivers)) < WIDE or len(kinds) < FULL * pairs:
-        return [], []
-    return sorted(senders), sorted(receivers)
+class _Matrix(NamedTuple):
+    """Senders and receivers of a group, ascending, NOBODY last; the bundles of each pair of them; the links of both."""
+
+    senders: list[int]
+    receivers: list[int]
+    pairs: dict[Route, list[Kind]]
+    full: set[int]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many senders, receivers, and bundles of a pair at most."""
+        return len(self.senders), len(self.receivers), max(map(len, self.pairs.values()))
+
+
+def _matrix(kinds: Sequence[Kind], spare: frozenset[int]) -> _Matrix | None:
+    """A group as a matrix with few gaps, apart from links that are never full; None where it is none."""
+    routes = {kind: tuple(link for link in kind[0] if link not in spare) for kind in kinds}
+    if any(cap < inf for _, cap in kinds) or (not spare and any(len(route) != 2 for route in routes.values())):
+        return None
+    senders, receivers = ({route[end] for route in routes.values() if len(route) == 2} for end in (0, 1))
+    if senders & receivers or min(len(senders), len(receivers)) < WIDE:
+        return None
+    pairs: dict[Route, list[Kind]] = {}
+    for kind, route in routes.items():
+        if len(route) == 1 and route[0] in senders | receivers:
+            route = (route[0], NOBODY) if route[0] in senders else (NOBODY, route[0])
+        if len(route) == 2:
+            pairs.setdefault(route, []).append(kind)
+    one, other = (sorted({pair[end] for pair in pairs}) for end in (0, 1))
+    found = _Matrix(one, other, pairs, senders | receivers)
+    rows = len(found.senders) * found.shape[2]
+    return found if sum(map(len, pairs.values())) >= FULL * rows * pitch(len(found.receivers)) else None
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:

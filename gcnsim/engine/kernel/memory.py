@@ -69,7 +69,7 @@ LATENCY, STARTUP, QUEUE = 1, 2, 0
 """Which are those of `Ops`, the last of the arrays of floats."""
 CAPACITY, SUPPLY = 1, 8
 """Which of the arrays of floats are those of `Links`."""
-WORDS, RATES = 84, 23
+WORDS, RATES = 85, 23
 """Which are those of `Known`, the last of the arrays of floats."""
 
 ASKS, STUCK, STOPPED = 1, 2, 3
@@ -131,12 +131,13 @@ class Links(NamedTuple):
     """G groups of links, their B bundles and L links, numbered through. first_bundle, first_link: int64[G + 1].
     shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
     of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
-    (`fill_dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its
-    transposed counts begin in `Flows.number`. alone: 1 of a group that one bundle has to itself. slots: of each group,
-    how many sharings are remembered (`sharing.share`), 0 or a power of two; word_at: int64[G + 1], where its counts
-    begin in `Flows.words`; key_at, rate_at: where its sharings begin in `Known`. token: by bundle, what a flow of it
-    adds to `Flows.mark`. capacity: units per picosecond. rising: room to work in, by bundle; left, weight, share,
-    level, step, waiting: by link. supply: the capacity, and what is owed besides."""
+    (`fill_dense`), 0 of others; planes: the most bundles of a sender and a receiver; rank: of its links, which of
+    equally tight ones goes first. turned: where its transposed counts begin in `Flows.number`. alone: 1 of a group that
+    one bundle has to itself. slots: of each group, how many sharings are remembered (`sharing.share`), 0 or a power of
+    two; word_at: int64[G + 1], where its counts begin in `Flows.words`; key_at, rate_at: where its sharings begin in
+    `Known`. token: by bundle, what a flow of it adds to `Flows.mark`. capacity: units per picosecond. rising: room to
+    work in, by bundle; left, weight, share, level, step, waiting: by link. supply: the capacity, and what is owed
+    besides."""
 
     first_bundle: IntArray
     first_link: IntArray
@@ -148,6 +149,7 @@ class Links(NamedTuple):
     crossing: IntArray
     senders: IntArray
     receivers: IntArray
+    planes: IntArray
     rank: IntArray
     turned: IntArray
     last: IntArray
@@ -173,8 +175,9 @@ class Flows(NamedTuple):
     serial): service at which each is done, and its event. started, before: serials of each group's last flow, and of
     the last that started before this instant. rates: units per picosecond of one flow. service: what each flow of a
     bundle has received. heads: the least target of a bundle, infinite without flows. number: counts by bundle of groups
-    that are shared as a matrix, and behind them transposed. crossing: flows of each link, 1 at most of a cap. words:
-    the counts of each group, `PACKED` to a word; mark: a number of each group that they make."""
+    that are shared as a matrix, behind them transposed, and then the flows beside the matrix. crossing: flows of each
+    link, 1 at most of a cap. words: the counts of each group, `PACKED` to a word; mark: a number of each group that
+    they make."""
 
     counts: IntArray
     room_at: IntArray

@@ -1,9 +1,10 @@
 """Share the links of a group among its flows: max-min fair, summed in the order of `gcnsim.engine.fairness`.
 
-If every bundle crosses one sending and one receiving link, the group is shared as a matrix of counts (`fill_dense`),
-otherwise link by link (`fill`). The sums are the same, in the same order. To settle a link, one row of the matrix (or
-of its transpose) is subtracted from the other links, so that a processor handles several at a time
-(`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows begin at multiples of `LANES`
+If every bundle crosses one sending and one receiving link that may be full, the group is shared as a matrix of counts
+(`fill_dense`), otherwise link by link (`fill`). The sums are the same, in the same order. To settle a link, its rows of
+the matrix (or of its transpose) are subtracted from the other links, so that a processor handles several at a time
+(`gcnsim.engine.kernel.simd_loops`). Bundles that cross no such link are beside the matrix: while one of them has flows,
+the group is shared link by link. Counts and loads are whole numbers in floats. Rows begin at multiples of `LANES`
 words.
 """
 
@@ -13,7 +14,18 @@ from math import inf
 
 from gcnsim.core.ids import FloatArray
 from gcnsim.engine.kernel.memory import MOST, PACKED, Flows, Known, Links
-from gcnsim.engine.kernel.simd_loops import divide, least, pitch, place_of, rate_row, settle, soonest, take
+from gcnsim.engine.kernel.simd_loops import (
+    LANES,
+    block_within,
+    divide,
+    least,
+    pitch,
+    place_of,
+    rate_row,
+    settle,
+    soonest,
+    take,
+)
 
 
 def share(links: Links, flows: Flows, known: Known, group: int) -> float:
@@ -35,7 +47,7 @@ def share(links: Links, flows: Flows, known: Known, group: int) -> float:
     if alike == width:
         for index in range(end - begin):
             flows.rates[begin + index] = known.rates[kept + index]
-        return soonest(flows.heads, flows.service, flows.rates, begin, end)
+        return first_due(flows, begin, end)
     due = _found(links, flows, group)
     for index in range(width):
         known.words[key + index] = flows.words[first + index] + 1
@@ -46,11 +58,30 @@ def share(links: Links, flows: Flows, known: Known, group: int) -> float:
 
 def _found(links: Links, flows: Flows, group: int) -> float:
     """As `share`, found anew."""
-    if links.senders[group]:
+    # The last row of counts says how many flows are beside the matrix.
+    if links.senders[group] and flows.number[links.turned[group + 1] - LANES] == 0.0:
         return fill_dense(links, flows, group)
     fill(links, flows, group)
-    begin, end = links.first_bundle[group], links.first_bundle[group + 1]
-    return soonest(flows.heads, flows.service, flows.rates, begin, end)
+    return first_due(flows, links.first_bundle[group], links.first_bundle[group + 1])
+
+
+def first_due(flows: Flows, begin: int, end: int) -> float:
+    """The picoseconds until the first flow of the bundles from `begin` to `end` is done, infinite for none.
+
+    Division is slow: only quotients of blocks that may contain the least are computed.
+    """
+    heads, service, rates = flows.heads, flows.service, flows.rates
+    due, limit = inf, LONGEST
+    at = block_within(heads, service, rates, begin, end, limit)
+    while at < end:
+        due = min(due, soonest(heads, service, rates, at, at + LANES))
+        limit = due * (1.0 + 1e-9) if due > 0.0 else 0.0
+        at = block_within(heads, service, rates, at + LANES, end, limit)
+    return due
+
+
+LONGEST = 1e300
+"""Picoseconds that no flow takes."""
 
 
 def fill(links: Links, flows: Flows, group: int) -> None:
@@ -61,7 +92,12 @@ def fill(links: Links, flows: Flows, group: int) -> None:
         flows.rates[bundle] = 0.0
     level = _begin(links, flows.crossing, first, last)
     while level < inf:
-        _settle_all_of(links, flows, shared, place_of(links.share, first, level), level)
+        tightest = place_of(links.share, first, level)
+        if links.senders[group]:
+            for link in range(tightest + 1, last):
+                if links.share[link] == level and links.rank[link] < links.rank[tightest]:
+                    tightest = link
+        _settle_all_of(links, flows, shared, tightest, level)
         level = divide(links.left, links.weight, links.share, first, last)
 
 
@@ -94,15 +130,25 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
     if flows.counts[bundle] > MOST:
         links.slots[group] = 0
     if links.senders[group]:
-        begin = links.route_at[bundle]
-        first, rows = links.first_link[group], pitch(links.senders[group])
-        one, other = links.route[begin], links.route[begin + 1]
         flows.number[bundle] += change
-        flows.number[links.turned[group] + (other - first - rows) * rows + one - first] += change
+        flows.number[_turned(links, group, bundle, place)] += change
     for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
         link = links.route[index]
         # However many flows of a bundle there are, its cap is that of each.
         flows.crossing[link] = flows.crossing[link] + change if link < shared else min(1.0, flows.counts[bundle])
+
+
+def _turned(links: Links, group: int, bundle: int, place: int) -> int:
+    """The place of a bundle's count in the transposed matrix, or of those beside it; place: its number in the group."""
+    rows, columns, planes = pitch(links.senders[group]), pitch(links.receivers[group]), links.planes[group]
+    if place >= links.senders[group] * planes * columns:
+        return links.turned[group + 1] - LANES
+    begin, first = links.route_at[bundle], links.first_link[group]
+    sender, receiver = links.route[begin] - first, links.route[begin + 1] - first - rows
+    plane = 0
+    while (sender * planes + plane) * columns + receiver < place:
+        plane += 1
+    return links.turned[group] + (receiver * planes + plane) * rows + sender
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
@@ -148,8 +194,10 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
     """
     settle_all(links, flows, group)
     first, middle = links.first_link[group], links.first_link[group] + pitch(links.senders[group])
-    columns = pitch(links.receivers[group])
-    return _rates(links, flows, first, middle, links.first_bundle[group], links.senders[group], columns)
+    columns, begin, planes = pitch(links.receivers[group]), links.first_bundle[group], links.planes[group]
+    for beside in range(begin + links.senders[group] * planes * columns, links.first_bundle[group + 1]):
+        flows.rates[beside] = 0.0
+    return _rates(links, flows, first, middle, begin, links.senders[group], columns, planes)
 
 
 def settle_all(links: Links, flows: Flows, group: int) -> None:
@@ -161,6 +209,7 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
     middle, end = first + rows, first + rows + columns
     left, weight, share, level, step = links.left, links.weight, links.share, links.level, links.step
+    planes = links.planes[group]
     one, two = _begin(links, flows.crossing, first, middle), _begin(links, flows.crossing, middle, end)
     turn = 0.0
     while one < inf or two < inf:
@@ -178,8 +227,9 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
             link = place_of(share, side, tightest)
             level[link], step[link] = tightest, turn
             turn += 1.0
-            at = counts + (link - side) * (other_end - other)
-            take(left, weight, other, other_end, flows.number, at, tightest)
+            at, width = counts + (link - side) * planes * (other_end - other), other_end - other
+            for plane in range(planes):
+                take(left, weight, other, other_end, flows.number, at + plane * width, tightest)
             tightest = settle(share, side, side_end, link)
             if tightest >= least_other:
                 break
@@ -187,7 +237,9 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
         one, two = tightest if sends else theirs, theirs if sends else tightest
 
 
-def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int) -> float:
+def _rates(
+    links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int, planes: int
+) -> float:
     """Write the rates of all senders' flows; returns the picoseconds until the first one is done.
 
     Division is slow and only the least quotient counts, so a sender's quotients are computed only if one may be the
@@ -195,14 +247,16 @@ def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, send
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
     due, limit = inf, 0.0
+    at = begin
     for sender in range(senders):
-        at = begin + sender * columns
-        end = at + columns
         mine, when = links.level[first + sender], links.step[first + sender]
-        lacks = rate_row(
-            rates, flows.number, heads, service, at, end, links.level, links.step, middle, mine, when, limit
-        )
-        if due == inf or lacks < 0.0:
-            due = min(due, soonest(heads, service, rates, at, end))
-            limit = due * (1.0 + 1e-9) if 0.0 < due < inf else 0.0
+        for _ in range(planes):
+            end = at + columns
+            lacks = rate_row(
+                rates, flows.number, heads, service, at, end, links.level, links.step, middle, mine, when, limit
+            )
+            if due == inf or lacks < 0.0:
+                due = min(due, soonest(heads, service, rates, at, end))
+                limit = due * (1.0 + 1e-9) if 0.0 < due < inf else 0.0
+            at = end
     return max(due, 0.0)

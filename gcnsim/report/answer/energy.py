@@ -35,10 +35,15 @@ def energy_text(row: EnergyRow, report: EnergyReport) -> str:
     ends = range_text(row.joules_low, row.joules_high, ENERGY.shown_as)
     text = f"{ENERGY.shown_as(row.joules)}{ends} an iteration, {POWER.shown_as(row.watts)} on average"
     if row.kwh is None:
-        return text
-    cost = "" if row.cost is None else f", {money(row.cost)} {report.currency}"
-    carbon = "" if row.kg_co2 is None else f", {row.kg_co2:.3g} kg CO2"
-    return f"{text}; until done {_kwh(row.kwh)} kWh{range_text(row.kwh_low, row.kwh_high, _kwh)}{cost}{carbon}"
+        small = _money_and_mass(row.cost_per_1000_iterations, row.kg_co2_per_1000_iterations, report)
+        return f"{text}{small} per 1,000 iterations" if small else text
+    kwh = f"{_kwh(row.kwh)} kWh{range_text(row.kwh_low, row.kwh_high, _kwh)}"
+    return f"{text}; until done {kwh}{_money_and_mass(row.cost, row.kg_co2, report)}"
+
+
+def _money_and_mass(cost: float | None, carbon: float | None, report: EnergyReport) -> str:
+    paid = "" if cost is None else f", {money(cost)} {report.currency}"
+    return paid if carbon is None else f"{paid}, {carbon:.3g} kg CO2"
 
 
 def _kwh(value: float) -> str:

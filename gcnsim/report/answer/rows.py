@@ -21,7 +21,6 @@ from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import ScenarioError, nearest, plural
 from gcnsim.core.units import format_gbps, format_seconds, range_text
 from gcnsim.hardware import ON_DEMAND
-from gcnsim.planning.capacity_goal import time_text
 from gcnsim.results import KEYS, Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
 
 
@@ -165,7 +164,7 @@ def until_done(row: TargetRow) -> str:
     """Time, cost and iterations of a training, also with failures and at the other price; or why unknown."""
     if row.seconds is None:
         return row.source
-    seconds = f"{time_text(row.seconds)}{range_text(row.seconds_low, row.seconds_high, time_text)}"
+    seconds = f"{format_seconds(row.seconds)}{range_text(row.seconds_low, row.seconds_high)}"
     cost = "" if row.usd is None else f", {row.usd:.2f} USD"
     if row.cost is not None and row.currency is not None:
         cost = f", {row.cost:.2f} {row.currency}"
@@ -179,13 +178,13 @@ def with_failures(row: TargetRow) -> str:
         return ""
     if found.seconds is None or found.failures is None:
         return "; with failures it practically never ends"
-    ends = range_text(found.seconds_low, found.seconds_high, time_text)
+    ends = range_text(found.seconds_low, found.seconds_high)
     if found.seconds_low is not None and found.seconds_high is None:
-        ends = f" ({time_text(found.seconds_low)} to practically never)"
-    time = f"{time_text(found.seconds)}{ends}"
+        ends = f" ({format_seconds(found.seconds_low)} to practically never)"
+    time = f"{format_seconds(found.seconds)}{ends}"
     cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
     every = found.checkpoint_every_s
-    written = "no checkpoint" if every is None else f"a checkpoint every {time_text(every)}"
+    written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"
     return f"; with failures ({found.failures:.2g} expected, {written}) {time}{cost}"
 
 
@@ -197,7 +196,7 @@ def _other_pricing(row: TargetRow) -> str:
     at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
     even = other.break_even_per_hour
     when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"
-    return f"; {at} {time_text(other.seconds)}, {other.cost:.2f} {row.currency}: {when}"
+    return f"; {at} {format_seconds(other.seconds)}, {other.cost:.2f} {row.currency}: {when}"
 
 
 _TITLES = {"like_questions": "similar questions"}

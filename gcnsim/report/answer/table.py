@@ -167,7 +167,7 @@ def _print_answer(page: Page, answer: WhatIf) -> None:
     page.pairs("No effect", sentences.no_effect_of(answer))
     page.block("Other partitions", sentences.partitions_of(answer))
     page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
-    page.pairs("Energy, with the building", energy_of(answer))
+    page.pairs("Energy, including the building", energy_of(answer))
 
 
 def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:

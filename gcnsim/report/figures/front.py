@@ -110,6 +110,9 @@ def front_data(advice: Advice) -> Front:
     )
 
 
+ROOM: Final = 1.25
+"""Length of an axis, in its largest value."""
+
 NEAR: Final = 0.05
 """Points nearer to each other than this share of both axes share a label."""
 
@@ -160,8 +163,10 @@ def _empty(data: Front, theme: Theme) -> Figure:
     figure = go.Figure()
     y_title = f"Cost of {data.of} ({data.currency})"
     figure.update_layout(**layout(theme, f"Time of {data.compared} ({data.unit})", y_title, height=440))
-    figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(rangemode="tozero")
+    # Points are legible where axes end beyond them and the target: far ends of intervals are in the hover texts.
+    longest = max([*(option.seconds for option in data.options), data.target_s or 0.0])
+    figure.update_xaxes(range=[0, ROOM * longest / data.unit_s])
+    figure.update_yaxes(range=[0, ROOM * data.times * max(option.cost for option in data.options)])
     return figure
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from gcnsim.core.units import LONG_TIMES
 from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS
 from gcnsim.report.palette import Theme
 
@@ -39,7 +40,8 @@ def time_unit(longest: float) -> Unit:
     >>> time_unit(0.3)
     Unit(name='ms', size=0.001)
     """
-    return _unit(longest, (("h", 3600.0), *TIME_UNITS))
+    long = next((Unit(name, size) for name, size, least in LONG_TIMES if longest >= least), None)
+    return long or _unit(longest, TIME_UNITS)
 
 
 def byte_unit(most: float) -> Unit:

@@ -6,20 +6,23 @@ recorded or a simulated run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.core.errors import FileError
+from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.core.ids import FloatArray, IntArray, Iteration
 from gcnsim.core.units import format_bytes, format_seconds
+from gcnsim.hardware.link_specs import LinkName
 from gcnsim.records.recorded_run import TIMELINE, RecordedRun
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.links import TrafficMatrix, pairs_data
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.simulation.limit import EVERY
 from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
 from gcnsim.timeline.run_perfetto import MAIN, TRACKS, RunFacts, slices_by_kind
 
@@ -47,11 +50,14 @@ def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
     return RunFacts(np.maximum.accumulate(ends), count - int(run.iterations.size), {})
 
 
-def timeline_of_run(run: RecordedRun) -> TimelineData:
-    """One steady iteration of a recorded run, with the slowest worker among those shown. Raises FileError."""
+def timeline_of_run(run: RecordedRun, only: int | None = None) -> TimelineData:
+    """One steady iteration of a recorded run, with the slowest worker among those shown; only: one worker.
+
+    Raises GcnsimError.
+    """
     spans = run.timeline()
     facts = facts_of_run(run, spans)
-    return timeline_data(spans, facts.ends, facts.measured, first=[run.slowest])
+    return timeline_data(spans, facts.ends, facts.measured, slowest=run.slowest, only=only)
 
 
 def in_one_unit(one: TimelineData, other: TimelineData) -> tuple[TimelineData, TimelineData]:
@@ -61,8 +67,11 @@ def in_one_unit(one: TimelineData, other: TimelineData) -> tuple[TimelineData, T
     return first, second
 
 
-def timeline_of_result(result: Result) -> TimelineData:
-    """One steady iteration of a simulated run; with many workers, the slowest and the first of the others."""
+def timeline_of_result(result: Result, limited_by: str = "", only: int | None = None) -> TimelineData:
+    """One steady iteration of a simulated run; with many workers, the slowest and the first of the others.
+
+    limited_by: what limits the iteration, in the words of its row; only: one worker. Raises ScenarioError.
+    """
     from gcnsim.engine import link_rates, timeline
 
     run, spans = result.run, timeline(result.run)
@@ -73,7 +82,9 @@ def timeline_of_result(result: Result) -> TimelineData:
         rates=link_rates(run),
         capacity=dict(zip(run.schedule.link_names, run.schedule.capacity, strict=True)),
         waited=Causes(run, spans),
-        first=[result.metrics.worker],
+        slowest=result.metrics.worker,
+        limited_by=limited_by,
+        only=only,
     )
 
 
@@ -97,8 +108,6 @@ class Causes:
         """The cause in words: `waited 1.20 ms for wire of worker 2, layer 1, of the iteration before`; empty without a
         wait.
         """
-        from gcnsim.timeline import KINDS, Direction
-
         timeline, run = self._spans, self._run
         key = (
             int(timeline.stream[span]),
@@ -169,7 +178,7 @@ class TimelineBlock(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class TimelineData:
     """Rows by name: workers, then links. rates: per link its share of capacity (bytes/s if that is unknown) in each of
-    `BINS` intervals.
+    `BINS` intervals. slowest: the worker that the others wait for; limits: the links that limit the iteration.
     """
 
     iteration: Iteration
@@ -182,6 +191,8 @@ class TimelineData:
     workers_left_out: int
     unit: str
     unit_s: float
+    slowest: int | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
@@ -209,18 +220,23 @@ def timeline_data(
     rates: Mapping[str, tuple[IntArray, FloatArray]] | None = None,
     capacity: Mapping[str, float] | None = None,
     waited: Waited = lambda _: "",
-    first: Sequence[int] = (),
+    slowest: int | None = None,
+    limited_by: str = "",
+    only: int | None = None,
 ) -> TimelineData:
     """One steady iteration of a run, simulated or recorded.
 
-    ends, measured: as in `steady_iteration`. rates, capacity: of links, bytes per second. first: workers that are shown
-    before others if there are many.
+    ends, measured: as in `steady_iteration`. rates, capacity: of links, bytes per second. slowest: a worker that is
+    shown before others if there are many; only: one that is shown alone. Raises ScenarioError if that does not exist.
     """
     chosen = steady_iteration(ends, measured)
     start, end = int(ends[chosen - 1]) if chosen else 0, int(ends[chosen])
     inside = np.flatnonzero((timeline.start_ps < end) & (timeline.end_ps > start))
     workers = sorted(set(timeline.worker[inside].tolist()))
-    shown = sorted(list(dict.fromkeys([*(number for number in first if number in workers), *workers]))[:MOST_WORKERS])
+    if only is not None and only not in workers:
+        raise ScenarioError(f"worker: {only} is not allowed; one of 0 to {workers[-1]}")
+    first = [number for number in (slowest,) if number in workers]
+    shown = [only] if only is not None else sorted(list(dict.fromkeys([*first, *workers]))[:MOST_WORKERS])
     slices = [
         part
         for part in slices_by_kind(timeline, inside.tolist())
@@ -252,7 +268,16 @@ def timeline_data(
         workers_left_out=len(workers) - len(shown),
         unit=unit.name,
         unit_s=unit.size,
+        slowest=slowest,
+        limits=tuple(name for name in names if _limits(name, limited_by)),
     )
+
+
+def _limits(link: str, limited_by: str) -> bool:
+    """Whether a link is among what limits the iteration."""
+    name = LinkName.of(link)
+    texts = [] if name is None else [name.text, EVERY.get(name.family, name.text)]
+    return any(re.search(rf"\b{re.escape(text)}\b", limited_by) for text in texts)
 
 
 def _words(timeline: Timeline, spans: Sequence[int], received: bool, waited: Waited) -> str:
@@ -318,8 +343,10 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
     figure.update_xaxes(**axes["xaxis"], range=[0, (until_s or data.length_s) / data.unit_s])
     figure.update_xaxes(title_text=f"Time in iteration {data.iteration} ({data.unit})", row=len(heights), col=1)
     figure.update_yaxes(**axes["yaxis"])
+    slow = f"worker {data.slowest}:"
+    names = [_bold(_short(name), name.startswith(slow)) for name in data.rows]
     figure.update_yaxes(
-        row=1, col=1, tickvals=list(range(len(data.rows))), ticktext=[_short(name) for name in data.rows],
+        row=1, col=1, tickvals=list(range(len(data.rows))), ticktext=names,
         range=[len(data.rows) - 0.4, -0.6], tickfont={"size": 11}, gridcolor=theme.grid,
     )  # fmt: skip
     if data.links:
@@ -330,6 +357,10 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
 def _short(name: str) -> str:
     """A short row name: `0 compute`."""
     return escaped(name.removeprefix("worker ").replace(":", "", 1))
+
+
+def _bold(name: str, marked: bool) -> str:
+    return f"<b>{name}</b>" if marked else name
 
 
 def _blocks(data: TimelineData, phase: Phase, blocks: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
@@ -359,7 +390,7 @@ def _rates(data: TimelineData, theme: Theme) -> dict[str, Any]:
         "z": [[round(scale * value, 2) for value in row] for row in data.rates],
         "x0": step / 2,
         "dx": step,
-        "y": [escaped(name) for name in data.links],
+        "y": [_bold(escaped(name), name in data.limits) for name in data.links],
         "zmin": 0,
         "zmax": 100.0 if data.shares else None,
         "colorscale": [[0, theme.paper], [1, theme.busy]],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
@@ -18,22 +18,30 @@ from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
+from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
+from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
+from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import tornado_data
+from gcnsim.report.page.sections import caption_of
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.results import LinkUse, Row, WhatIf
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
 
 
-def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
-    """Write the page of `answer` and `curve` to `path`.
+def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: TimelineData) -> None:
+    """Write the page of `answer`, `curve` and the `timeline` of the recommended setting to `path`.
 
     Raises FileError if the file cannot be written.
     """
     rows = answer.fastest_first
     columns = columns_of(rows)
     curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
+    learning, owning = convergence_of(answer), owning_of(answer.energy, answer.recommendation.in_results)
     write_page(
         path,
         "answer.html.j2",
@@ -49,7 +57,15 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         every_breakdown=breakdown_figure(breakdown_data(answer)) if len(rows) > MOST_BARS else None,
         bandwidth=curve_figure(curves),
         lines=styled(curves.series),
+        accuracy=[] if learning is None else _accuracy(learning),
+        learned=[] if learning is None else learning.styled(),
+        owning=None if owning is None else owning_figure(owning),
+        owned=[] if owning is None else owning.legend,
+        owned_caption=OWNED,
         heats=heats_of(answer),
+        timeline=timeline_figure(timeline),
+        timeline_says=caption_of(timeline),
+        timeline_legend=timeline.legend,
         idle=IDLE,
         tornado=tornado_data(answer),
         most=MOST_BARS,
@@ -60,6 +76,16 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
     )
 
 
+def _accuracy(data: Convergence) -> list[tuple[str, Figure, str]]:
+    """Accuracy against time, and against cost if a price is known: name, figure and caption."""
+    left = f" Left out: {', '.join(data.left_out)}." if data.left_out else ""
+    caption = f"Validation accuracy of the recorded runs at the predicted {{}}; the band is the 90 % interval.{left}"
+    drawn = [("accuracy-time", convergence_figure(data), caption.format("times"))]
+    if data.priced:
+        drawn.append(("accuracy-cost", convergence_figure(data, cost=True), caption.format("costs")))
+    return drawn
+
+
 def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
     """Further cards of the page: titles, and names with texts."""
     return [
@@ -68,7 +94,7 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Other partitions", [("partitions", text) for text in sentences.partitions_of(answer)]),
         ("No effect", sentences.no_effect_of(answer)),
         (provenance.target_title_of(answer), provenance.target_of(answer)),
-        ("Energy, with the building", energy_of(answer)),
+        ("Energy, including the building", energy_of(answer)),
     ]
 
 

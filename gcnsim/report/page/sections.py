@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
 from gcnsim.evidence.difference import PARTS
-from gcnsim.planning.capacity_goal import percent, time_text
+from gcnsim.planning.capacity_goal import percent
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
+from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs
 from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
+from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
+from gcnsim.report.figures.style import legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
+from gcnsim.report.palette import LIGHT
 from gcnsim.report.recommended import reasons, shown_points
-from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
+from gcnsim.results import Advice, PointReport, Row, SimulationReport, to_plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -59,7 +63,7 @@ def write_simulation(path: str | Path, report: SimulationReport, result: Result)
         heading=f"One iteration takes {time}; what limits it: {limit_text(row)}.",
         warned=provenance.warnings_of(report),
         said=_run_pairs(report),
-        parts=[*_where_time_goes(report), _timeline(result), *_carried(report, result), *_memory(report)],
+        parts=[*_where_time_goes(report), _timeline(row, result), *_carried(report, result), *_memory(report)],
         provenance=provenance.provenance_of(report),
     )
 
@@ -91,14 +95,9 @@ def _where_time_goes(report: SimulationReport) -> list[Section]:
     return [Section("Where the time goes", breakdown_figure(data), caption, data.legend)]
 
 
-def _timeline(result: Result) -> Section:
-    data = timeline_of_result(result)
-    left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
-    caption = (
-        "One steady iteration: a row per worker and kind of work, then a row per link, darker when busier."
-        f" Point at a block to read what it is and what it waited for.{left}"
-    )
-    return Section("Timeline", timeline_figure(data), caption, data.legend)
+def _timeline(row: Row, result: Result) -> Section:
+    data = timeline_of_result(result, row.limited_by)
+    return Section("Timeline", timeline_figure(data), caption_of(data), data.legend)
 
 
 def _carried(report: SimulationReport, result: Result) -> list[Section]:
@@ -148,10 +147,20 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
             _changes(payload),
+            *_learning(payload),
             Section("Numbers", None, "", (), Sheet(f"Seconds per {payload['per']}", heads, rows)),
         ],
         provenance=[],
     )
+
+
+def _learning(payload: Mapping[str, Any]) -> list[Section]:
+    data = convergence_of_runs(payload)
+    if data is None:
+        return []
+    figure = convergence_figure(data).update_layout(**legend(LIGHT))
+    caption = "Validation accuracy of the recorded runs by the seconds of their iterations, without evaluation."
+    return [Section("Accuracy against time", figure, caption)]
 
 
 def _changes(payload: Mapping[str, Any]) -> Section:
@@ -164,7 +173,7 @@ def _changes(payload: Mapping[str, Any]) -> Section:
 def write_advice(path: str | Path, advice: Advice) -> None:
     """Write a recommendation as a page. Raises FileError."""
     data, tornado = front_data(advice), tornado_of_advice(advice)
-    parts = []
+    parts: list[Section] = []
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
         "Time against cost of the options that nothing beats, with their 90 % intervals and their numbers in the table;"
@@ -176,6 +185,9 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
         parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
+    owning = owning_of(advice.energy)
+    if owning is not None:
+        parts.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
     plain_provenance = to_plain(advice.provenance)
     apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
     sources = [
@@ -208,8 +220,8 @@ def options_sheet(advice: Advice) -> Sheet:
 def _option(point: PointReport, times: float) -> tuple[str, ...]:
     name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
-    ends = range_text(point.seconds_low, point.seconds_high, time_text).strip(" ()") or "not known"
-    return name, time_text(point.seconds), ends, cost, percent(point.chance)
+    ends = range_text(point.seconds_low, point.seconds_high).strip(" ()") or "not known"
+    return name, format_seconds(point.seconds), ends, cost, percent(point.chance)
 
 
 def _write(path: str | Path, **facts: Any) -> None:
@@ -230,9 +242,11 @@ def caption_of(data: TimelineData) -> str:
     """A description of what a timeline shows."""
     left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
     links = " then a row per link, the stronger its colour the busier;" if data.links else ""
+    bold = "" if data.slowest is None else f" Bold: the slowest worker, {data.slowest}"
+    bold += f", and what limits the iteration: {', '.join(data.limits)}." if data.limits else "." * bool(bold)
     return (
         f"Iteration {data.iteration}, {format_seconds(data.length_s)}: a row per worker and kind of work;{links}"
-        f" point at a block to read what it is and what it waited for.{left}"
+        f" point at a block to read what it is and what it waited for, drag to zoom in.{bold}{left}"
     )
 
 

@@ -252,30 +252,28 @@ def test_measured_and_predicted_have_the_same_tracks(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = recorded(write_run, "run")
-    paths = [tmp_path / name for name in ("measured.json", "predicted.json", "both.html")]
-    words = [f"{option}={path}" for option, path in zip(("--out", "--predicted", "--html"), paths, strict=True)]
+    trace, page = tmp_path / "both.json", tmp_path / "both.html"
+    words = [f"--out={trace}", f"--html={page}"]
     words += [f"--measured-compute={path}" for path in parts_measured(tmp_path, folder)]
     assert main(["timeline", str(folder), *words]) == 0
     measured, predicted = capsys.readouterr().out.splitlines()
     assert measured == "measured   100 ms an iteration; steady: iteration 9"
     assert predicted.startswith("predicted  ")
+    events = json.loads(trace.read_text())["traceEvents"]
+    named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     tracks = [
-        {
-            traceevent["args"]["name"]
-            for traceevent in json.loads(path.read_text())["traceEvents"]
-            if traceevent["name"] == "thread_name"
-        }
-        for path in paths[:2]
+        {e["args"]["name"] for e in events if e["name"] == "thread_name" and named[e["pid"]].startswith(side)}
+        for side in ("measured", "predicted")
     ]
     assert tracks[0] == {"iterations", "compute", "send", "receive", "all-reduce"}
     assert tracks[0] <= tracks[1]
-    assert "<h1>full-graph on small, 2 workers, measured</h1>" in paths[2].read_text()
+    assert "<h1>full-graph on small, 2 workers, measured</h1>" in page.read_text()
 
 
 def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, text in (
         ([str(tmp_path)], "run.json: cannot be read"),
-        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: describes files"),
+        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: describes a file"),
     ):
         assert main(["timeline", *words]) == 2
         line = capsys.readouterr().err

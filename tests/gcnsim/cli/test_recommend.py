@@ -221,7 +221,7 @@ def test_the_text_has_the_choice_and_its_confirmation(capsys: pytest.CaptureFixt
 
 def test_what_costs_nothing_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("--device", "t4,a10g", "--gpus", "2", "--method", "full-graph", "--iterations", "5")
-    free, none = ("--price", "t4=0USD/h"), "covers GPUs only: network and server layout change nothing in it"
+    free, none = ("--price", "t4=0USD/h"), "covers GPUs only: network and server layout do not affect it"
     assert main(["recommend", *names, *free, "--price", "a10g=0USD/h"]) == 0
     both = " ".join(capsys.readouterr().out.split())
     assert "on 2 x a10g" in both

@@ -196,6 +196,8 @@ def test_shown_for_people() -> None:
     assert units.format_seconds(0.0) == "0 s"
     assert units.format_seconds(12.34) == "12.3 s"
     assert units.format_seconds(0.9999) == "1.00 s"
+    long = {90.0: "90.0 s", 120.0: "2 min", 9000.0: "2.5 h", 172_000.0: "47.8 h", 276_480.0: "3.2 days"}
+    assert {seconds: units.format_seconds(seconds) for seconds in long} == long
     assert units.format_bytes(2**31) == "2.00 GiB"
     assert units.format_bytes(0) == "0 B"
     assert units.format_bandwidth(1.875e9) == "1.88 GB/s"

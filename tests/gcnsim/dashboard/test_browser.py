@@ -162,6 +162,33 @@ def test_pages_scroll_down_alone_on_a_phone(chromium: Any, dashboard: str, path:
     assert seen.said == []
 
 
+def test_an_answer_that_takes_longer_says_how_far_it_is_and_can_be_cancelled(looking: Looking) -> None:
+    looking.open("/?methods=psc-gcn")
+    before = looking.headline()
+    looking.page.focus("#gpus")
+    looking.page.keyboard.press("End")
+    looking.page.wait_for_selector("#waited:has-text('0 of 1 run simulated')")
+    looking.page.click("#wait-cancel")
+    looking.page.wait_for_selector("#asked.old:not(.busy)")
+    assert looking.page.inner_text("#alert") == "cancelled; what is dimmed is of earlier settings"
+    assert looking.headline() == before
+    assert not looking.page.is_visible("#waiting")
+    looking.page.keyboard.press("Home")
+    looking.page.focus("#gpus")
+    looking.page.keyboard.press("Home")
+    looking.page.wait_for_selector("#asked:not(.old):not(.busy)")
+    assert looking.page.inner_text("#alert") == ""
+
+
+def test_a_numbered_point_leads_to_its_answer(looking: Looking) -> None:
+    looking.open("/plan?gpus=2&device=t4&method=pipegcn&target_iteration=")
+    looking.page.wait_for_selector("#figure-0 .main-svg")
+    link = looking.page.get_attribute("#job-result .rows .chosen a", "href")
+    looking.page.locator("#figure-0 .points path").last.click(force=True)
+    looking.page.wait_for_url(f"**{link}*")
+    assert "pipegcn is the fastest" in looking.headline()
+
+
 def test_an_old_answer_is_dimmed_until_the_new_one_is_there(looking: Looking) -> None:
     looking.open("/")
     before = looking.headline()
@@ -249,7 +276,7 @@ def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> Non
     assert reached[0].endswith("Skip to the page")
     assert "theme-buttonLight or dark" in reached
     assert "job-startDraw the timeline" in reached
-    assert len({item for item in reached if '"field"' in item}) == 12
+    assert len({item for item in reached if '"field"' in item}) == 13
     assert any("timeline.json" in item for item in reached)
 
 

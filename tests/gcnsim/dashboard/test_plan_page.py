@@ -74,22 +74,26 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     query = (
         "?target_iteration=&gpus=2&method=pipegcn&device=t4&iterations_needed=pipegcn%3D20000&max_cost=200USD"
         "&pricing=spot&currency=EUR&interruptions=0.05&checkpoint=30s&restart=5min"
+        "&electricity=0.30EUR/kWh&carbon=380g/kWh&pue=1.2&purchase=900EUR&life_years=4&in_use=60%25"
     )
     values, files = forms.read(form, query), Files(tmp_path, tmp_path)
     job, _ = done(tmp_path, form.kind, form.options(values, files))
     page = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
-    assert page["training"] == json_of(*form.command(values))["training"]
+    printed = json_of(*form.command(values))
+    assert [page[key] for key in ("training", "energy")] == [printed[key] for key in ("training", "energy")]
     assert page["training"]["currency"] == "EUR"
     failing = page["training"]["failures"]
     assert failing["cost"] < 200
     every = round(failing["checkpoint_every_s"] * 20000 / page["training"]["seconds"])
     script = (job.folder / "train.sh").read_text(encoding="utf-8")
     assert script.endswith(f" --out run --checkpoint-every {every}\n")
-    assert "spot costs less below" in " ".join(str(found(job, "light")).split())
+    shown = " ".join(str(found(job, "light")).split())
+    assert all(words in shown for words in ("spot costs less below", "kg CO2", "buying pays after"))
     opened = forms.layout(form, query, files)
     assert "open=True" in str(opened)
     assert "open=False" in str(forms.layout(form, "", files))
     assert form.wrong("pricing", "spots", files).startswith("--pricing: unknown pricing 'spots'")
+    assert form.wrong("electricity", "0.3", files).startswith("--electricity: '0.3' is not a price of a kWh")
     assert form.wrong("iterations_needed", "many", files).startswith("--iterations-needed: 'many' is not ")
 
 

@@ -39,8 +39,7 @@ def test_the_command_line_asks_the_same() -> None:
     )
     words = timeline.command(read(run="a run", calibration="record.json", measured_compute="measured"))
     assert shlex.join(words) == (
-        "gcnsim timeline 'a run' --calibration record.json --measured-compute measured"
-        " --out measured.json --predicted predicted.json"
+        "gcnsim timeline 'a run' --calibration record.json --measured-compute measured --out timeline.json"
     )
 
 
@@ -54,6 +53,7 @@ def test_the_command_line_asks_the_same() -> None:
         ({"graph": "/etc/passwd"}, "outside the folder"),
         ({"run": "../run"}, "outside the folder"),
         ({"calibration": "."}, "calibration: is of a recorded run"),
+        ({"worker": "-1"}, "worker: '-1' is not allowed"),
     ],
 )
 def test_what_cannot_be_drawn_is_a_line(folder: Path, values: dict[str, str], message: str) -> None:
@@ -89,7 +89,7 @@ def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Pat
     job = Jobs(tmp_path).start("timeline", timeline.options(values, Files(folder, folder)))
     job._thread.join(120)
     assert job.error is None
-    assert tracks(job.folder / "measured.json") <= tracks(job.folder / "predicted.json")
+    assert {"iterations", "compute", "send", "receive", "all-reduce"} <= tracks(job.folder / "timeline.json")
     figures = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
     assert [figure["title"] for figure in figures] == ["Measured", "Predicted"]
     ends = [max(axis["range"][1] for name, axis in figure["light"]["layout"].items() if name == "xaxis")

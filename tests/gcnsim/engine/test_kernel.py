@@ -368,7 +368,7 @@ def test_groups_that_are_shared_once_per_grain_remember_nothing() -> None:
     assert coarse.grains.grouped.any()
     assert not coarse.links.slots[coarse.grains.grouped > 0].any()
     assert coarse.known.rates.size < exact.known.rates.size
-    np.testing.assert_array_equal(coarse.links.word_at, exact.links.word_at)
+    assert (np.diff(coarse.links.word_at) > 0).all()
 
 
 def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:

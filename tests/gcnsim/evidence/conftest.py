@@ -164,6 +164,19 @@ def runs_in(place: Path) -> WriteRun:
     return write
 
 
+def evaluated(folder: Path, accuracies: list[str]) -> None:
+    """Give a written run an accuracy in some of its iterations."""
+    path = folder / "iterations.csv"
+    head, *rows = path.read_text().splitlines()
+    place = head.split(",").index("val_accuracy")
+    changed = []
+    for row, accuracy in zip(rows, accuracies, strict=False):
+        cells = row.split(",")
+        cells[place] = accuracy
+        changed.append(",".join(cells))
+    path.write_text("\n".join([head, *changed, *rows[len(changed) :]]) + "\n")
+
+
 def parts_measured(place: Path, *folders: Path, seconds: float = 1e-3, **device: int) -> list[Path]:
     """Files of measured times of the parts of the runs in `folders`, each operation of so many seconds.
 

@@ -17,11 +17,13 @@ from gcnsim.evidence.iteration_report import IterationReport, report_of_row, rep
 from gcnsim.evidence.setting_facts import facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.report.figures.convergence import convergence_of_runs
+from gcnsim.report.page.sections import write_comparison_page
 from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.timeline.breakdown import Parts, exposed_s, iteration_s, other_s
 from gcnsim.timeline.parquet import write_spans
-from tests.gcnsim.evidence.conftest import WriteRun
+from tests.gcnsim.evidence.conftest import WriteRun, evaluated
 
 REDDIT: dict[str, Any] = {
     "schema": "gcnsim.scenario/1",
@@ -251,6 +253,24 @@ def test_measured_beside_predicted(write_run: WriteRun) -> None:
         "what one of them does not know is no difference"
     )
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_two_recorded_runs_say_who_is_done_first_in_words_and_in_a_chart(write_run: WriteRun, tmp_path: Path) -> None:
+    quick = recorded(write_run, "quick", seconds=(0.1,) * 10)
+    slow = recorded(write_run, "slow", method="full-graph", seconds=(0.25,) * 10)
+    evaluated(quick, ["0.2", "0.5", "0.6", "0.7", "0.9"])
+    evaluated(slow, ["0.3", "0.8", "0.7"])
+    found = compare(quick, slow)
+    assert found["accuracy"]["b"] == [[1, 0.25, 0.3], [2, 0.5, 0.8], [3, 0.75, 0.7]]
+    wanted = "A reaches 80.0 % validation accuracy after 500 ms (5 iterations), B after 500 ms (2 iterations)."
+    assert wanted in found["says"]
+    write_comparison_page(tmp_path / "page.html", found)
+    assert "Accuracy against time" in (tmp_path / "page.html").read_text()
+    data = convergence_of_runs(found)
+    assert data is not None
+    assert [line.seconds for line in data.lines] == [pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5)), (0.25, 0.5, 0.75)]
+    alone = compare(quick, recorded(write_run, "other"))
+    assert not any("validation accuracy" in text for text in alone["says"])
 
 
 def test_unlike_epochs_are_compared_as_epochs() -> None:

@@ -49,6 +49,15 @@ def test_energy_is_power_times_busy_and_waiting_seconds_of_every_worker(devices:
     assert row["joules_low"] < row["joules"] < row["joules_high"]
 
 
+def test_without_a_training_cost_and_co2_are_of_a_thousand_iterations() -> None:
+    answer = gcnsim.what_if(**SMALL, electricity="0.30USD/kWh", carbon="380g/kWh")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["cost_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.30)
+    assert row["kg_co2_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.38)
+    assert row["kwh"] is None
+    assert "kg CO2 per 1,000 iterations" in " ".join(str(answer).split())
+
+
 def test_what_is_given_is_not_drawn() -> None:
     wide, narrow = (
         asked("what-if", gcnsim.what_if(**SMALL, **given).payload)
@@ -89,7 +98,7 @@ def test_a_training_with_failures_takes_the_energy_of_its_time() -> None:
     assert row["kg_co2"] == pytest.approx(0.38 * row["kwh"])
 
 
-def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_break_even() -> None:
+def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_break_even(tmp_path: Path) -> None:
     found = gcnsim.recommend(
         host="g4dn.xlarge",
         gpus=2,
@@ -104,12 +113,15 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
     (row,) = asked("recommend", found.payload)["rows"]
     own, rate = row["own"], hardware.exchange_rates()["EUR"].per_usd
     assert own["purchase"] == pytest.approx(2 * 3000 / rate), "of two servers, in US dollars"
-    hours = own["months"] * HOURS_PER_MONTH * 0.5
+    assert own["hours_per_month"] == HOURS_PER_MONTH * 0.5
+    hours = own["months"] * own["hours_per_month"]
     electricity = row["watts"] / 1000 * 0.30 / rate
     assert own["purchase"] + hours * electricity == pytest.approx(hours * own["rented_per_hour"])
     life_h = 4 * 12 * HOURS_PER_MONTH * 0.5
     assert own["owned_per_hour"] == pytest.approx(own["purchase"] / life_h + electricity)
     assert own["months_low"] < own["months"] < own["months_high"] < own["life_months"] == 48
+    found.to_html(tmp_path / "page.html")
+    assert "Buy or rent" in (tmp_path / "page.html").read_text()
     assert f"buying pays after {own['months']:.3g} months" in " ".join(str(found).split())
 
 

@@ -14,8 +14,8 @@ from jsonschema import validate
 
 import gcnsim
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import format_seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
-from gcnsim.planning.capacity_goal import time_text
 from gcnsim.planning.failures import Failures
 from gcnsim.report.answer.rows import with_failures
 from gcnsim.results import TargetRow
@@ -108,7 +108,7 @@ def test_an_upper_end_without_end_is_said() -> None:
     row = _with_failures(60.0, 1.5e7, Failures(60.0, 0.0, 1e5, 300.0))
     assert row.failures is not None
     assert (row.failures.seconds_low is None, row.failures.seconds_high) == (False, None)
-    low = time_text(row.failures.seconds_low or 0.0)
+    low = format_seconds(row.failures.seconds_low or 0.0)
     assert f" ({low} to practically never)" in with_failures(row)
 
 

@@ -105,7 +105,7 @@ def test_an_answer_says_how_many_draws_there_was_time_for(monkeypatch: pytest.Mo
     assert any(text.startswith(line) for text in payload["provenance"]["warnings"])
     assert line in " ".join(str(answer).split()) + " "
     assert (
-        f"the first {content['draws']} are simulated of {payload['certainty']['simulated'][0]}"
+        f"the first {content['draws']} are simulated for {payload['certainty']['simulated'][0]}"
         in (payload["certainty"]["method"])
     )
 
@@ -165,4 +165,4 @@ def test_the_command_line_has_longest_waits(capsys: pytest.CaptureFixture[str]) 
     assert printed.err == ""
     assert main([*command, "--max-wait", "1h", "--provenance"]) == 0
     printed = capsys.readouterr()
-    assert f"3600 s; draws of the assumptions simulated: {DRAWS} of {DRAWS}" in " ".join(printed.out.split())
+    assert f"1 h; draws of the assumptions simulated: {DRAWS} of {DRAWS}" in " ".join(printed.out.split())

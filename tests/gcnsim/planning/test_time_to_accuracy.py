@@ -20,10 +20,11 @@ from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import prices
 from gcnsim.planning.time_to_accuracy import Subject, Target
 from gcnsim.records.recorded_run import LearningCurve, read_learning_curve
+from gcnsim.report.figures.convergence import convergence_of
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
 from gcnsim.simulation.model import Declared, resolve_model
 from runtime.options import Options
-from tests.gcnsim.evidence.conftest import WriteRun, small_graph
+from tests.gcnsim.evidence.conftest import WriteRun, evaluated, small_graph
 
 RISING = ((10, 0.5), (20, 0.8), (30, 0.91), (40, 0.89))
 MODEL = resolve_model(WorkloadSpec(model="gcn", layers=2, hidden=32, features=32, classes=8), Declared())
@@ -167,24 +168,11 @@ def test_full_graph_training_does_not_depend_on_the_number_of_workers() -> None:
     assert reached(Target(0.9, (curve(method="pipegcn", workers=8),)), "pipegcn")[0] is None
 
 
-def _evaluated(folder: Path, accuracies: list[str]) -> None:
-    """Give a written run an accuracy in some of its iterations."""
-    path = folder / "iterations.csv"
-    head, *rows = path.read_text().splitlines()
-    place = head.split(",").index("val_accuracy")
-    changed = []
-    for row, accuracy in zip(rows, accuracies, strict=False):
-        cells = row.split(",")
-        cells[place] = accuracy
-        changed.append(",".join(cells))
-    path.write_text("\n".join([head, *changed, *rows[len(changed) :]]) + "\n")
-
-
 def test_a_curve_is_read_from_a_run_folder(write_run: WriteRun) -> None:
     folder = write_run("a", method="pipegcn")
     with pytest.raises(FileError, match="accuracy was never evaluated"):
         read_learning_curve(folder)
-    _evaluated(folder, ["", "0.5", "0.75"])
+    evaluated(folder, ["", "0.5", "0.75"])
     learning_curve = read_learning_curve(folder)
     assert (learning_curve.options["method"], learning_curve.points, learning_curve.best) == (
         "pipegcn",
@@ -203,7 +191,7 @@ def _question(tmp_path: Path) -> dict[str, Any]:
 
 def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("a", method="full-graph")
-    _evaluated(folder, ["0.2", "0.9"])
+    evaluated(folder, ["0.2", "0.9"])
     question = _question(tmp_path)
     answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, runs=[folder], **question)
     target = answer.payload["target"]
@@ -223,9 +211,42 @@ def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_p
     assert "no recorded run of this method" in text
 
 
+def test_the_page_draws_accuracy_against_time_and_cost_of_every_method_that_was_run(
+    write_run: WriteRun, tmp_path: Path
+) -> None:
+    runs = [
+        write_run("full", method="full-graph"),
+        write_run("batches", method="graphsage", knobs={"batch": 100, "fanout": "5,5"}),
+    ]
+    evaluated(runs[0], ["0.2", "", "0.9"])
+    evaluated(runs[1], ["0.3", "0.91"])
+    question = _question(tmp_path)
+    question["overrides"] = [*question["overrides"], "method.batch=100", "method.fanout=5,5"]
+    asked: dict[str, Any] = {"method": ["full-graph", "graphsage", "pipegcn"], "target_accuracy": 0.9, "runs": runs}
+    answer = gcnsim.what_if(gpus=2, **asked, **question)
+    first, second, third = answer.payload["target"]["rows"]
+    assert first["curves"] == [{"run": "full", "iterations": [1, 3], "accuracy": [0.2, 0.9]}]
+    assert second["curves"] == [{"run": "batches", "iterations": [1, 2], "accuracy": [0.3, 0.91]}]
+    assert "curves" not in third
+    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    validate(dict(answer.payload), schema)
+    data = convergence_of(answer.told)
+    assert data is not None
+    assert [line.name for line in data.lines] == ["full-graph", "graphsage"]
+    row = answer.rows[1]
+    assert row.cost_per_hour is not None
+    assert data.lines[1].seconds == pytest.approx([row.iteration_s, 2 * row.iteration_s])
+    assert data.lines[1].price == pytest.approx(row.cost_per_hour / 3600)
+    answer.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert all(name in page for name in ('id="accuracy-time"', 'id="accuracy-cost"'))
+    answer = gcnsim.what_if(gpus=2, **asked, **question | {"overrides": question["overrides"][:-2]})
+    assert "batch 100 in the run, 6000 asked" in answer.payload["target"]["rows"][1]["source"]
+
+
 def test_what_if_of_a_published_dataset_tells_no_time(write_run: WriteRun) -> None:
     folder = write_run("a", method="full-graph")
-    _evaluated(folder, ["0.2", "0.9"])
+    evaluated(folder, ["0.2", "0.9"])
     answer = gcnsim.what_if(gpus=2, method="full-graph", target_accuracy=0.9, runs=[folder])
     (row,) = answer.payload["target"]["rows"]
     assert (row["iterations"], row["seconds"], row["usd"]) == (None, None, None)

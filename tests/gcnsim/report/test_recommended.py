@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.planning.capacity_goal import time_text
+from gcnsim.core.units import format_seconds
 from gcnsim.planning.failures import NEVER_S
 from gcnsim.report.answer.sentences import saved_range
 from gcnsim.report.figures.tornado import tornado_of_advice
@@ -100,7 +100,7 @@ def test_an_assumption_has_one_range_also_where_failures_prolong_long_trainings_
     drawn = [match for match in map(ROW.match, str(answer).splitlines()) if match]
     assert [match.groups()[1:3] for match in drawn if match[1] == first["name"]] == [said.groups()]
     swing = next(one for one in tornado_of_advice(answer.told).swings if one.name == first["name"])
-    assert {time_text(end) for end in (swing.low_s, swing.high_s)} == set(said.groups())
+    assert {format_seconds(end) for end in (swing.low_s, swing.high_s)} == set(said.groups())
 
 
 def test_an_end_that_is_practically_never_is_a_number() -> None:

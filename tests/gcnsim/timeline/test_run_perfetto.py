@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gcnsim.engine import Run, link_rates, simulate, timeline
 from gcnsim.timeline import Timeline, run_perfetto
-from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
+from gcnsim.timeline.run_perfetto import RunFacts, TracedRun, write_both, write_run_trace
 from tests.cases import Case, method
 
 Event = dict[str, Any]
@@ -29,9 +29,13 @@ def run(facts: Callable[..., Case]) -> Run:
     return simulate(method("psc-gcn")(given), 6)
 
 
-def written(run: Run, path: Path, *, detail: bool = False) -> list[Event]:
+def traced(run: Run, name: str = "") -> TracedRun:
     ends = run.ends[:, list(run.schedule.ends)].max(axis=1)
-    write_run_trace(path, timeline(run), "a run", RunFacts(ends, MEASURED, link_rates(run)), detail=detail)
+    return TracedRun(timeline(run), RunFacts(ends, MEASURED, link_rates(run)), name)
+
+
+def written(run: Run, path: Path, *, detail: bool = False) -> list[Event]:
+    write_run_trace(path, "a run", traced(run), detail=detail)
     events: list[Event] = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     return events
 
@@ -89,6 +93,34 @@ def test_a_worker_has_a_track_for_each_kind_of_work(run: Run, tmp_path: Path) ->
     kinds = ["compute", "sampling", "pack", "copy to host", "send", "receive", "copy to device", "all-reduce"]
     for rank in range(4):
         assert list(tracks(events, processes(events)[f"worker {rank}"])) == kinds
+
+
+@pytest.mark.parametrize("late", [-(10**12), 10**12])
+def test_a_run_and_its_prediction_begin_to_be_measured_at_one_instant(run: Run, tmp_path: Path, late: int) -> None:
+    measured, predicted = traced(run, "measured").later(late), traced(run, "predicted")
+    facts = predicted.facts
+    slower = facts.ends.copy()
+    slower[MEASURED:] += np.arange(1, 4) * 10**9  # each of the three takes 1 ms more
+    predicted = predicted._replace(facts=RunFacts(slower, MEASURED, facts.rates))
+    write_both(tmp_path / "t", "a run", measured, predicted)
+    found = json.loads((tmp_path / "t").read_text(encoding="utf-8"))
+    events, named = found["traceEvents"], processes(found["traceEvents"])
+    sides = ("measured", "predicted")
+    own = {f"{side} {of}" for side in sides for of in ("iterations", "links", "worker 0")}
+    assert own | {"difference"} <= set(named)
+    assert len(set(named.values())) == len(named) == 2 * 6 + 1
+    first = [event for event in events if event["name"] == f"iteration {MEASURED}"]
+    begins = [next(e["ts"] for e in first if e["pid"] == named[f"{side} iterations"]) for side in sides]
+    assert begins[0] == pytest.approx(begins[1])
+    assert min(event["ts"] for event in events if "ts" in event) >= 0
+    lengths = np.diff(facts.ends)[MEASURED - 1 :] / 1e9
+    counted = [event for event in events if event["pid"] == named["difference"] and event["ph"] == "C"]
+    differences = [event["args"]["ms"] for event in counted]
+    assert differences == pytest.approx([*(lengths - lengths.mean() - 1.0), 0.0], abs=1e-4)
+    assert counted[0]["ts"] == pytest.approx(begins[0])
+    assert found["otherData"]["predicted_iteration_s"] == pytest.approx(lengths.mean() / 1e3 + 1e-3)
+    arrows = Counter(event["id"] for event in events if event["ph"] == "s")
+    assert set(arrows.values()) == {1}
 
 
 def test_an_arrow_leads_from_where_a_message_leaves_to_where_it_arrives(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate
+from gcnsim.core.errors import ScenarioError
 from gcnsim.report.figures.timeline import (
     BINS,
     TimelineBlock,
@@ -81,9 +82,27 @@ def test_of_many_workers_six_are_shown_those_asked_for_among_them() -> None:
         for name in ("kind", "stream", "iteration", "layer", "direction", "peer", "start_ps", "end_ps", "nbytes")
     }
     many = Timeline(**every, worker=np.arange(count, dtype=np.int32), streams=timeline.streams)
-    data = timeline_data(many, ends[:1], 0, first=[7])
+    data = timeline_data(many, ends[:1], 0, slowest=7)
     assert data.workers_left_out == 3
     assert [name.split(":")[0] for name in data.rows] == [f"worker {k}" for k in (0, 1, 2, 3, 4, 7)]
+    assert timeline_data(many, ends[:1], 0, only=8).rows == ("worker 8: compute",)
+    with pytest.raises(ScenarioError, match="worker: 9 is not allowed; one of 0 to 8"):
+        timeline_data(many, ends[:1], 0, only=9)
+
+
+def test_the_slowest_worker_and_the_limit_are_bold() -> None:
+    timeline, ends = small_run()
+    rates = {name: (np.array([0, 50]) * MS, np.array([1000.0, 0.0])) for name in ("nic1.tx", "nic12.tx", "pcie1.up")}
+    for limited_by, bold in (
+        ("NIC of server 1", ["nic1.tx"]),
+        ("NICs of all servers", ["nic1.tx", "nic12.tx"]),
+        ("", []),
+    ):
+        data = timeline_data(timeline, ends, 1, rates=rates, slowest=1, limited_by=limited_by)
+        figure = timeline_figure(data).to_dict()
+        names = [*figure["layout"]["yaxis"]["ticktext"], *figure["data"][-1]["y"]]
+        workers = [f"1 {track}" for track in ("compute", "send", "receive")]
+        assert [name[3:-4] for name in names if name.startswith("<b>")] == [*workers, *bold]
 
 
 def test_a_simulated_run_says_what_its_ops_waited_for() -> None:

@@ -10,9 +10,12 @@ import pytest
 from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data
 from gcnsim.report.figures.curves import Curve
+from gcnsim.report.figures.timeline import timeline_data
 from gcnsim.report.page.html import write_html
+from tests.gcnsim.report.figures.spans import small_run
 from tests.gcnsim.results.made import answer_of
 
+TIMELINE = timeline_data(*small_run(), 1)
 _VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 
 
@@ -39,7 +42,7 @@ class _Page(HTMLParser):
 
 
 def _page(path: Path, payload: dict[str, Any], curve: Curve) -> _Page:
-    write_html(path, answer_of(payload), curve)
+    write_html(path, answer_of(payload), curve, TIMELINE)
     page = _Page()
     page.feed(path.read_text(encoding="utf-8"))
     page.close()
@@ -67,7 +70,7 @@ def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: Curve, tmp_path
     # The settings, every column of them, and the assumptions.
     assert tags.count("table") == tags.count("caption") == 3
     plots = [attrs for tag, attrs in page.seen if tag == "div" and attrs.get("class") == "plot"]
-    assert len(plots) == 2
+    assert len(plots) == 3
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in plots)
     names = [attrs["id"] for _, attrs in page.seen if "id" in attrs]
     assert len(names) == len(set(names))
@@ -140,14 +143,14 @@ def test_text_from_outside_is_escaped_everywhere(payload: dict[str, Any], curve:
     payload["results"][0] |= {"method": evil, "bottleneck": evil}
     curve = curve._replace(series=(curve.series[0]._replace(name=evil),))
     plain = _page(tmp_path / "page.html", payload, curve)
-    assert [tag for tag, _ in plain.seen].count("script") == 4
+    assert [tag for tag, _ in plain.seen].count("script") == 5
     assert "<script>alert" not in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert sum("alert(1)" in text for text in plain.texts) >= 8
 
 
 def test_the_same_payload_gives_the_same_bytes(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
-        write_html(tmp_path / name, answer_of(payload), curve)
+        write_html(tmp_path / name, answer_of(payload), curve, TIMELINE)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
 
@@ -157,11 +160,11 @@ def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: Curve,
     path.write_text("old", encoding="utf-8")
     broken = replace(answer_of(payload), next_steps=None)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        write_html(path, broken, curve)
+        write_html(path, broken, curve, TIMELINE)
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be written"):
-        write_html(tmp_path / "none" / "page.html", answer_of(payload), curve)
+        write_html(tmp_path / "none" / "page.html", answer_of(payload), curve, TIMELINE)

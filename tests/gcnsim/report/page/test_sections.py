@@ -160,7 +160,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_figures_of_a_page_are_what_was_drawn(page: Path) -> None:
     answer = gcnsim.what_if(gpus=2, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=4)
     figures = page_figures(page)
-    assert list(figures) == ["breakdown", "bandwidth"]
+    assert list(figures) == ["breakdown", "bandwidth", "timeline"]
     figure = breakdown_figure(breakdown_data(answer.told))
     assert [item.to_plotly_json() for item in figures["breakdown"].data] == [
         item.to_plotly_json() for item in figure.data
@@ -216,7 +216,8 @@ def test_an_unknown_figure_has_the_nearest_name(page: Path, tmp_path: Path, caps
 def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["images", str(page), "--out", str(out), "--format", "svg"]) == 0
-    assert capsys.readouterr().out.splitlines() == [str(out / "breakdown.svg"), str(out / "bandwidth.svg")]
+    names = ("breakdown.svg", "bandwidth.svg", "timeline.svg")
+    assert capsys.readouterr().out.splitlines() == [str(out / name) for name in names]
     text = (out / "breakdown.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert "exposed communication" in text
