@@ -47,12 +47,12 @@ ALLOWED: Final = {
     ("files.md", "at most 8 GiB of text"): "the limit of the reader of profiler traces",
     ("glossary.md", "4 bytes per value"): "the size of a float32",
     ("guide_calibrate.md", "30 minutes"): "the default of --minutes",
-    ("memory.md", ""): "sizes of a float32, and errors that tests/runtime/train/test_memory_predicted.py bounds",
+    ("memory.md", ""): "sizes of a float32, and errors that tests/runtime/train/test_memory.py bounds",
     ("methods.md", "after a batch and 1 GB"): "the reserve of PaGraph's own code",
     ("questions.md", "fit into 16 GB"): "the reader's question",
     ("recommend.md", "fewer than 95 % of the draws"): "SURE of gcnsim.planning.capacity_search",
     ("scale.md", ""): "measurements with command, machine and load on the page",
-    ("training.md", "the others end within 10 s"): "the limit that tests/runtime/launch checks",
+    ("training.md", "within 10 s; when it hangs"): "the limit that tests/runtime/launch checks, and the default of --timeout",
 }
 """Figures that nothing on the page prints, and why they stay: by page (empty: any) and words (empty: all)."""
 

@@ -1,4 +1,4 @@
-"""One iteration by hand, in milliseconds, and where its instants go as each source reads it."""
+"""Spans, their kinds, and the parts of an iteration."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsim.records.run_files import Shares
-from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
+from gcnsim.timeline import KIND_CODE, KINDS, PHASE, PS_PER_S, Direction, Intervals, OpKind, Phase, Timeline
 from gcnsim.timeline.breakdown import (
     EXPOSED,
     HIDDEN,
@@ -30,6 +30,7 @@ from gcnsim.timeline.breakdown import (
     other_s,
     phases_of_means,
 )
+from gcnsim.timeline.span import Span
 
 WHOLE = ("compute", *EXPOSED, *OTHER)
 SOURCES = {"simulated": SIMULATED, "recorded": RECORDED, "itself": RECORDED_SAMPLING_ITSELF, "profiled": PROFILED}
@@ -192,3 +193,118 @@ def test_means_tell_the_three_phases_too(itself: bool, expected: tuple[float, fl
 def test_means_never_tell_less_than_nothing() -> None:
     means = Shares(0, 0.9, 0.1, 0.5, 0.0, 0.2, 0.3, 0.0, 0.05, 0.1, 0.2)
     assert tuple(phases_of_means(means, 1.0, samples_itself=False).values()) == pytest.approx((0.9, 0.2, 0.0))
+
+
+def test_every_kind_has_a_phase_and_every_phase_a_kind() -> None:
+    assert set(PHASE) == set(OpKind)
+    assert set(PHASE.values()) == set(Phase)
+
+
+def test_phases_as_the_glossary_has_them() -> None:
+    of = {phase: {str(kind) for kind, found in PHASE.items() if found is phase} for phase in Phase}
+    assert of == {
+        Phase.SAMPLING: {"sample", "lookup", "cache_refresh", "index"},
+        Phase.TRANSFER: {"gather", "pack", "d2h", "wire", "h2d", "unpack", "scatter"},
+        Phase.WAIT: {"wait"},
+        Phase.COMPUTE: {"aggregate", "update", "loss", "attention", "quantise"},
+        Phase.REDUCE: {"allreduce"},
+        Phase.OPTIMIZER: {"step"},
+    }
+
+
+@pytest.fixture
+def two_spans() -> Timeline:
+    kinds = [OpKind.WIRE, OpKind.UPDATE]
+    return Timeline(
+        kind=np.array([KIND_CODE[kind] for kind in kinds], dtype=np.uint8),
+        worker=np.array([0, 1], dtype=np.int32),
+        stream=np.array([1, 0], dtype=np.int32),
+        iteration=np.array([0, 2], dtype=np.int32),
+        layer=np.array([3, -1], dtype=np.int32),
+        direction=np.array([Direction.BACKWARD, Direction.NONE], dtype=np.uint8),
+        peer=np.array([1, -1], dtype=np.int32),
+        start_ps=np.array([0, PS_PER_S]),
+        end_ps=np.array([PS_PER_S // 2, 3 * PS_PER_S]),
+        nbytes=np.array([64.0, 0.0]),
+        streams=("gpu", "f.tx1"),
+    )
+
+
+def test_rows_of_a_timeline(two_spans: Timeline) -> None:
+    assert len(two_spans) == 2
+    assert list(two_spans) == [
+        Span(OpKind.WIRE, 0, "f.tx1", 0, 3, Direction.BACKWARD, 1, 0.0, 0.5, 64.0),
+        Span(OpKind.UPDATE, 1, "gpu", 2, -1, Direction.NONE, -1, 1.0, 3.0, 0.0),
+    ]
+
+
+def test_mask_of_phases(two_spans: Timeline) -> None:
+    assert two_spans.of_phase(Phase.TRANSFER).tolist() == [True, False]
+    assert two_spans.of_phase(Phase.TRANSFER, Phase.COMPUTE).tolist() == [True, True]
+    assert not two_spans.of_phase(Phase.REDUCE).any()
+
+
+def test_codes_are_positions() -> None:
+    assert [KIND_CODE[kind] for kind in KINDS] == list(range(len(OpKind)))
+
+
+def test_stored_codes_keep_their_meaning() -> None:
+    """Files of spans hold directions as numbers, and picoseconds."""
+    assert {item.name: item.value for item in Direction} == {"NONE": 0, "FORWARD": 1, "BACKWARD": 2}
+    assert PS_PER_S == 10**12
+    assert [KIND_CODE[kind] for kind in KINDS] == list(range(len(KINDS)))
+
+
+Pairs = list[tuple[int, int]]
+PAIRS = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)), max_size=12)
+
+
+def intervals(pairs: Pairs) -> Intervals:
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Intervals.of(table[:, 0], table[:, 1])
+
+
+def instants(pairs: Pairs) -> set[int]:
+    return {instant for start, end in pairs for instant in range(start, end)}
+
+
+def covered(found: Intervals) -> set[int]:
+    """The integers inside; the intervals must be non-empty, ascending and apart."""
+    assert (found.ends > found.starts).all()
+    assert (found.starts[1:] > found.ends[:-1]).all()
+    return instants(list(zip(found.starts.tolist(), found.ends.tolist(), strict=True)))
+
+
+@settings(deadline=None, max_examples=200)
+@given(PAIRS, PAIRS)
+def test_union_difference_and_intersection(a: Pairs, b: Pairs) -> None:
+    one, two, first, second = intervals(a), intervals(b), instants(a), instants(b)
+    assert covered(one) == first
+    assert covered(one.union(two)) == first | second
+    assert covered(one.difference(two)) == first - second
+    assert covered(one.intersection(two)) == first & second
+    assert one.length == len(first)
+    assert one.difference(two).length + one.intersection(two).length == one.length
+
+
+@settings(deadline=None, max_examples=100)
+@given(PAIRS, st.integers(-5, 40), st.integers(0, 20))
+def test_within_a_window(a: Pairs, start: int, size: int) -> None:
+    window = set(range(start, start + size))
+    assert covered(intervals(a).within(start, start + size)) == instants(a) & window
+
+
+def test_touching_intervals_are_one() -> None:
+    found = intervals([(3, 5), (0, 3), (7, 9)])
+    assert (found.starts.tolist(), found.ends.tolist()) == ([0, 7], [5, 9])
+
+
+def test_empty_and_reversed_intervals_vanish() -> None:
+    assert intervals([(4, 4), (9, 2)]).length == 0
+    assert intervals([]).union(intervals([(1, 2)])).length == 1
+    assert intervals([]).difference(intervals([(1, 2)])).length == 0
+
+
+def test_picoseconds_of_days_stay_exact() -> None:
+    day = 86_400 * 10**12
+    assert intervals([(0, 10 * day), (10 * day - 1, 10 * day + 1)]).length == 10 * day + 1

@@ -1,0 +1,280 @@
+"""What helps at the terminal: doctor, progress, completion."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from gcnsim import cli
+from gcnsim.cli import completing, doctor, main, root
+from gcnsim.cli.progress import bar, progress
+from gcnsim.core import clock
+from gcnsim.scenario.question import Question, options
+from gcnsim.scenario.recommend import Recommend
+from gcnsim.scenario.what_if import WhatIf
+from tests.terminals import drawn
+
+
+def test_a_working_installation_is_healthy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert report["schema"] == "gcnsim.doctor/1"
+    assert report["healthy"] is True
+    assert all(entry["version"] and entry["problem"] is None for entry in report["core"].values())
+    assert set(report["extras"]) == {"runtime", "dgl", "caches", "dask", "ray", "recommend", "dashboard", "dev"}
+
+
+def test_extras_are_looked_up_but_never_imported() -> None:
+    script = (
+        "import sys; from gcnsim.cli import main; main(['doctor']);"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'dgl', 'dash', 'sklearn')))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "adds: training and measuring" in run.stdout
+
+
+def test_a_broken_core_dependency_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken_thing.py").write_text("raise ImportError('no\\nluck')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(doctor, "CORE", {"numpy": "numpy", "broken": "broken_thing", "absent": "absent_thing"})
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "cannot be imported: no luck" in out
+    assert "missing: pip install absent" in out
+    assert "a core dependency is broken" in out
+
+
+def test_an_old_core_dependency_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CORE", {"click": "click"})
+    monkeypatch.setattr(doctor, "_minimum_versions", lambda: {"click": "999.1"})
+    report = doctor.examine()
+    assert report["core"]["click"]["problem"] == "too old: 999.1 or later is needed"
+    assert report["healthy"] is False
+
+
+def test_a_missing_extra_says_what_it_would_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "EXTRAS", {"extra": ("more", {"absent-thing": "absent_thing"})})
+    text = doctor.render(doctor.examine())
+    assert "missing absent-thing; adds: more" in text
+    assert "pip install 'gcnsim[extra]'" in text
+
+
+def test_every_dependency_of_ours_is_looked_at() -> None:
+    assert set(doctor._minimum_versions()) == set(doctor.CORE)
+    assert all(importlib.util.find_spec(module) for module in doctor.CORE.values())
+
+
+def test_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GCNSIM_DATA", raising=False)
+    assert "not set" in doctor.examine()["data"]["state"]
+    monkeypatch.setenv("GCNSIM_DATA", str(tmp_path / "absent"))
+    assert "is not a folder" in doctor.examine()["data"]["state"]
+    (tmp_path / "g.npz").write_bytes(b"")
+    monkeypatch.setenv("GCNSIM_DATA", str(tmp_path))
+    assert doctor.examine()["data"]["state"].endswith("1 graphs (g)")
+
+
+def test_an_engine_whose_dependencies_are_missing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gcnsim.engine", None)
+    report = doctor.examine()
+    assert report["engine"]["name"] == "none"
+    assert "gcnsim.engine" in report["engine"]["why"]
+
+
+def watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody looks at stderr from now on."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+
+def test_a_bar_fills_as_work_is_done() -> None:
+    text: list[tuple[str, float]] = []
+    add = bar("drawing", 200, lambda *what: text.append(what))
+    for _ in range(4):
+        add(50)
+    assert text == [("drawing", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+def test_a_bar_says_nothing_twice() -> None:
+    text: list[tuple[str, float]] = []
+    add = bar("drawing", 10_000, lambda *what: text.append(what))
+    for _ in range(10_000):
+        add(1)
+    assert len(text) == len(set(text)) == 101
+
+
+class Hurried(threading.Timer):
+    """A timer that runs out as soon as it is started."""
+
+    def start(self) -> None:
+        self.function()
+
+
+def test_long_work_is_shown_and_wiped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    watch(monkeypatch)
+    monkeypatch.setattr(threading, "Timer", Hurried)
+    with progress() as say:
+        say("first")
+        say("second")
+    assert drawn(capsys.readouterr().err) == ["first ...", "second ..."]
+
+
+def test_a_question_shows_what_is_done_of_how_many_and_the_time_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch(monkeypatch)
+    monkeypatch.setattr(threading, "Timer", Hurried)
+    ticks = count()
+    monkeypatch.setattr(clock, "now", lambda: 3.0 * next(ticks))
+    monkeypatch.setattr("gcnsim.api.question.cores", lambda: 1)
+    assert main(["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "4"]) == 0
+    text = drawn(capsys.readouterr().err)
+    for what in (
+        "simulating 1 setting and",
+        "simulating draws of the assumptions",
+        "trying the next step of each knob",
+    ):
+        content = [line for line in text if line.startswith(what)]
+        assert re.search(r": 1 of \d+ runs, \d+ (s|min) left \.\.\.$", content[1])
+        assert re.search(r": (\d+) of \1 runs \.\.\.$", content[-1])
+
+
+def test_a_share_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    watch(monkeypatch)
+    monkeypatch.setattr(threading, "Timer", Hurried)
+    with progress() as say:
+        bar("drawing", 4, say)(1)
+    first, second = drawn(capsys.readouterr().err)
+    assert first.split()[:2] + first.split()[-2:] == ["drawing", "...", "0", "%"]
+    assert second.split()[-2:] == ["25", "%"]
+
+
+def test_short_work_is_not_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    watch(monkeypatch)
+    with progress() as say:
+        say("first")
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_shown_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress() as say:
+        say("first")
+    assert capsys.readouterr().err == ""
+
+
+SLOW = ("numba", "scipy", "simpy", "plotly", "pyarrow", "networkx", "torch", "gcnsim.engine", "gcnsim.simulation")
+
+
+def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a shell would offer for the last of `words`, which may be empty."""
+    monkeypatch.setenv(cli.COMPLETE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    capsys.readouterr()
+    assert cli.main([]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return [line.partition(",")[2] for line in captured.out.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("gcnsim wh", ["what-if"]),
+        ("gcnsim c", ["compare", "calibrate", "catalog"]),
+        ("gcnsim what-if --de", ["--device"]),
+        ("gcnsim what-if --dataset reddit-t", ["reddit-train"]),
+        ("gcnsim what-if --device v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
+        ("gcnsim what-if --host p4de", ["p4de.24xlarge"]),
+        ("gcnsim what-if --host ./my", ["./my"]),
+        ("gcnsim what-if --device t4,v100-1", ["t4,v100-16"]),
+        ("gcnsim what-if --device ./my", ["./my"]),
+        ("gcnsim what-if --method psc-gcn,bns", ["psc-gcn,bns-gcn"]),
+        ("gcnsim what-if --gpus many --model gr", ["graphsage"]),
+        ("gcnsim what-if --cache-policy ", ["inclusion", "degree", "random"]),
+        ("gcnsim what-if --fidelity ", ["auto", "exact", "coarse"]),
+        ("gcnsim what-if --implementation ", ["lean", "released"]),
+        ("gcnsim graph info --ids n", ["numbers", "names"]),
+        ("gcnsim graph par", ["partition"]),
+        ("gcnsim catalog list h", ["hosts"]),
+        ("gcnsim catalog show pcie3", ["pcie3-x16"]),
+        ("gcnsim no-such-command --x", []),
+    ],
+)
+def test_what_is_offered(
+    words: str, offered: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert completed(words, capsys, monkeypatch) == offered
+
+
+@pytest.mark.parametrize("kind", [WhatIf, Recommend])
+def test_every_option_whose_rule_has_names_is_completed(kind: type[Question]) -> None:
+    command = root.get_command(click.Context(root), kind.__name__.replace("WhatIf", "what-if").lower())
+    assert command is not None
+    parameters = {param.name: param for param in command.params}
+    named = {
+        name: names for name, option in options(kind).items() if (names := completing.names_of(option)) is not None
+    }
+    assert {"dataset", "device", "host", "method", "model", "transport"} <= {*named}
+    for name, names in named.items():
+        offered = parameters[name].shell_complete(click.Context(command), "")
+        assert [item.value for item in offered] == list(names()), name
+
+
+def test_nothing_slow_is_imported() -> None:
+    code = (
+        "import os, sys; from gcnsim.cli import main\n"
+        "for words in ('gcnsim ', 'gcnsim what-if --de', 'gcnsim what-if --device t'):\n"
+        "    os.environ.update(COMP_WORDS=words, COMP_CWORD=str(len(words.split(' ')) - 1))\n"
+        "    assert main([]) == 0\n"
+        "    print('done')\n"
+        f"print([name for name in {SLOW!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, cli.COMPLETE: "bash_complete"},
+    )
+    for offered in done.stdout.split("done\n")[:3]:
+        assert offered
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes(tmp_path: Path) -> None:
+    """The script of `_GCNSIM_COMPLETE=bash_source gcnsim`, read by a real bash and asked as it asks itself."""
+    script = (
+        'eval "$(_GCNSIM_COMPLETE=bash_source gcnsim)"; COMP_WORDS=(gcnsim what-if --de); COMP_CWORD=2;'
+        ' _gcnsim_completion gcnsim; echo "${COMPREPLY[*]}"; complete -p gcnsim'
+    )
+    command = tmp_path / "gcnsim"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m gcnsim "$@"\n')
+    command.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines() == ["--device", "complete -o nosort -F _gcnsim_completion gcnsim"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_scripts_that_shells_read(
+    shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(cli.COMPLETE, f"{shell}_source")
+    assert cli.main([]) == 0
+    assert f"_GCNSIM_COMPLETE={shell}_complete" in capsys.readouterr().out
