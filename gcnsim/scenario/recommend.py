@@ -30,7 +30,7 @@ class Recommend(Question):
     max_cost: str | None = option("The whole training costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
         "Examine at most this many settings; if there are more, Optuna selects which",
-        value=2000,
+        value=5000,
         own=Number(True, 1).read,
         kind="whole",
         after="seed",
