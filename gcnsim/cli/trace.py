@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import click
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table, show_and_write
+from gcnsim.cli.outputs import check_outputs, show_and_write
 from gcnsim.cli.progress import bar, progress
-from gcnsim.cli.trace_profile import info, profile
+from gcnsim.cli.trace_profile import info, print_access_trace, profile
 from gcnsim.core.errors import UnitError
 from gcnsim.core.processes import cores
 from gcnsim.core.units import fraction
@@ -25,17 +24,12 @@ from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.graph.parts import Partitioning, split
 from gcnsim.trace import (
-    AccessTrace,
     Replay,
-    TraceOrigin,
-    WorkerSummary,
     cache_curve,
     read_trace,
     record_trace,
-    summarise,
     write_trace,
 )
-from gcnsim.workload.draws import NODES
 from gcnsim.workload.norms import read_norms
 from gcnsim.workload.samplers import checked_rate
 from gcnsim.workload.samplers import sampler as sampling_rule
@@ -224,7 +218,7 @@ def record(
             processes=processes or cores(),
         )
     write_trace(out, trace)
-    _print(trace, ("written", out))
+    print_access_trace(trace, ("written", out))
     warn(notes)
 
 
@@ -236,55 +230,3 @@ def _owners(
     assert parts is not None
     say(f"partitioning {loaded.nodes:,} nodes")
     return partition_graph(loaded, parts, seed=seed)
-
-
-def print_trace(file: str, as_json: bool) -> None:
-    """Print the origin of the trace in `file` and what its graphs need."""
-    stored = read_trace(file)
-    if not as_json:
-        _print(stored)
-        return
-    facts = {
-        "schema": "gcnsim.trace-info/1",
-        "origin": asdict(stored.origin),
-        "iterations": stored.iterations,
-        "parts": stored.parts,
-        "expected_rows": stored.expected_rows,
-        "workers": [asdict(worker) for worker in summarise(stored)],
-    }
-    click.echo(json.dumps(facts, indent=2))
-
-
-def _print(shown: AccessTrace, *more: tuple[str, str]) -> None:
-    lines = [
-        *_provenance(shown.origin),
-        ("graphs", f"{shown.iterations} on {shown.parts} workers"),
-        ("rows", f"{shown.expected_rows:,.1f} expected per graph and layer, all workers"),
-        *more,
-    ]
-    print_columns(lines)
-    heads = ("worker", "inner", "boundary", "rows needed (mean)", "least..most per owner", "inclusion 10/50/90 %")
-    print_table(heads, list(map(_row, summarise(shown))), left=0)
-
-
-def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
-    norms = "all 1" if origin.norms_hash is None else f"SHA-256 {origin.norms_hash[:12]}"
-    knob = "rate" if origin.sampler == NODES else "epsilon"
-    return [
-        ("graph", f"{origin.graph_name} (SHA-256 {origin.graph_hash[:12]})"),
-        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
-        ("sampler", f"{origin.sampler}, {knob} {origin.epsilon:g}, seed {origin.seed}"),
-        ("norms", norms),
-        ("floored", f"{origin.floored:,} edge probabilities raised to the least value"),
-    ]
-
-
-def _row(worker: WorkerSummary) -> tuple[str, ...]:
-    others = [rows for owner, rows in enumerate(worker.rows_by_owner) if owner != worker.rank] or [0.0]
-    return (
-        str(worker.rank),
-        *(f"{count:,}" for count in (worker.inner_nodes, worker.boundary_nodes)),
-        f"{worker.rows:,.1f}",
-        f"{min(others):,.1f}..{max(others):,.1f}",
-        f"{worker.inclusion_low:.3f}/{worker.inclusion_median:.3f}/{worker.inclusion_high:.3f}",
-    )

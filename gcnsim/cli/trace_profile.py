@@ -22,6 +22,7 @@ from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
 from gcnsim.graph.partition_facts import partition_scatter
 from gcnsim.graph.parts import Partitioning, split
+from gcnsim.trace import AccessTrace, TraceOrigin, WorkerSummary, read_trace, summarise
 from gcnsim.trace.packaged_profiles import Interpolation, interpolation, profile_at
 from gcnsim.trace.stored_profile import (
     ProfileOrigin,
@@ -31,6 +32,7 @@ from gcnsim.trace.stored_profile import (
     stored_profile,
     write_profile,
 )
+from gcnsim.workload.draws import NODES
 
 
 @click.command("profile")
@@ -114,9 +116,7 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
     if (dataset is None) != (gpus is None):
         raise click.UsageError("--dataset and --gpus go together")
     if file is not None and _is_trace(file):
-        from gcnsim.cli.trace import print_trace
-
-        print_trace(file, as_json)
+        _print_trace(file, as_json)
         return
     if file is not None:
         stored, note = read_profile(file), file
@@ -129,6 +129,59 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
         click.echo(json.dumps(_facts(stored, note, between), indent=2))
         return
     print_profile(stored, ("from", note))
+
+
+def _print_trace(file: str, as_json: bool) -> None:
+    """Print the origin of the trace in `file` and what its graphs need."""
+    stored = read_trace(file)
+    if not as_json:
+        print_access_trace(stored)
+        return
+    facts = {
+        "schema": "gcnsim.trace-info/1",
+        "origin": asdict(stored.origin),
+        "iterations": stored.iterations,
+        "parts": stored.parts,
+        "expected_rows": stored.expected_rows,
+        "workers": [asdict(worker) for worker in summarise(stored)],
+    }
+    click.echo(json.dumps(facts, indent=2))
+
+
+def print_access_trace(shown: AccessTrace, *more: tuple[str, str]) -> None:
+    """Print the origin of a trace, what its graphs need, and a table of its workers. more: further lines."""
+    lines = [
+        *_provenance(shown.origin),
+        ("graphs", f"{shown.iterations} on {shown.parts} workers"),
+        ("rows", f"{shown.expected_rows:,.1f} expected per graph and layer, all workers"),
+        *more,
+    ]
+    print_columns(lines)
+    heads = ("worker", "inner", "boundary", "rows needed (mean)", "least..most per owner", "inclusion 10/50/90 %")
+    print_table(heads, list(map(_row, summarise(shown))), left=0)
+
+
+def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
+    norms = "all 1" if origin.norms_hash is None else f"SHA-256 {origin.norms_hash[:12]}"
+    knob = "rate" if origin.sampler == NODES else "epsilon"
+    return [
+        ("graph", f"{origin.graph_name} (SHA-256 {origin.graph_hash[:12]})"),
+        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
+        ("sampler", f"{origin.sampler}, {knob} {origin.epsilon:g}, seed {origin.seed}"),
+        ("norms", norms),
+        ("floored", f"{origin.floored:,} edge probabilities raised to the least value"),
+    ]
+
+
+def _row(worker: WorkerSummary) -> tuple[str, ...]:
+    others = [rows for owner, rows in enumerate(worker.rows_by_owner) if owner != worker.rank] or [0.0]
+    return (
+        str(worker.rank),
+        *(f"{count:,}" for count in (worker.inner_nodes, worker.boundary_nodes)),
+        f"{worker.rows:,.1f}",
+        f"{min(others):,.1f}..{max(others):,.1f}",
+        f"{worker.inclusion_low:.3f}/{worker.inclusion_median:.3f}/{worker.inclusion_high:.3f}",
+    )
 
 
 def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:

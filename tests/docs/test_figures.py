@@ -52,10 +52,7 @@ ALLOWED: Final = {
     ("questions.md", "fit into 16 GB"): "the reader's question",
     ("recommend.md", "fewer than 95 % of the draws"): "SURE of gcnsim.planning.capacity_search",
     ("scale.md", ""): "measurements with command, machine and load on the page",
-    (
-        "training.md",
-        "within 10 s; when it hangs",
-    ): "the limit that tests/runtime/launch checks, and the default of --timeout",
+    ("training.md", "within 10 s; when it hangs"): "what tests/runtime/launch checks, and the default of --timeout",
 }
 """Figures that nothing on the page prints, and why they stay: by page (empty: any) and words (empty: all)."""
 

@@ -12,9 +12,8 @@ from typing import Any, Final
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from gcnsim.engine.kernel import coarse, core_turns, flights, heaps, memory, run, sharing, simd_loops, views
+from gcnsim.engine.kernel import NEEDED, coarse, core_turns, flights, heaps, memory, run, sharing, simd_loops, views
 from gcnsim.engine.kernel.memory import ARRAYS
-from gcnsim.engine.kernel.store import NEEDED
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
 
 OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}

@@ -23,9 +23,7 @@ import numpy as np
 from gcnsim.core.container import read_sections, write_sections
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import FloatArray, IntArray
-
-NEEDED: Final = ("memcpy", "memmove", "memset")
-"""C functions that compilers call implicitly; an object file may need no others."""
+from gcnsim.engine.kernel import NEEDED
 
 
 class LoadedKernel:
