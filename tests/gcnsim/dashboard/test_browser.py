@@ -162,6 +162,7 @@ def test_an_answer_that_takes_longer_says_how_far_it_is_and_can_be_cancelled(loo
     before = looking.headline()
     looking.page.focus("#gpus")
     looking.page.keyboard.press("End")
+    looking.page.wait_for_selector("#gpus-shown:text-is('64')")
     looking.page.wait_for_selector("#waited:has-text('0 of 1 run simulated')")
     looking.page.click("#wait-cancel")
     looking.page.wait_for_selector("#asked.old:not(.busy)")
