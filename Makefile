@@ -10,6 +10,8 @@ VALIDATE ?=
 FUZZ ?=
 PACKAGE ?=
 FAULTS ?=
+REV ?= HEAD
+ONLY ?=
 
 # The engine as machine code; without it the reference engine answers, so a failure here is none of the installation.
 COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
@@ -24,10 +26,10 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow fuzz faults bench validate docs examples dist package licences constraints clean
+.PHONY: help what-if train test check slow fuzz faults bench bench-compare validate docs examples dist package licences constraints clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 what-if: $(CORE) ## Install into .venv and answer the example question (WHAT_IF="..." for other options)
 	@$(BIN)/gcnsim what-if $(WHAT_IF)
@@ -56,6 +58,9 @@ faults: $(DEV) ## Kill, stop and cut off what trains and writes, 20 minutes (FAU
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine periods what_if graph generate parts recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
+
+bench-compare: $(DEV) ## What-if, recommend and sweep of this tree and of REV in turn, as ratios (ONLY=what-if for one of them)
+	$(BIN)/python -m benchmarks.bench_before $(REV) $(ONLY)
 
 validate: $(DEV) ## Emulate, measure, predict and compare, some 20 minutes (VALIDATE=--quick: 2; --systems: other methods; --kernels: other kernels); needs root, ip and tc
 	$(BIN)/python -m studies.validate $(VALIDATE)

@@ -179,6 +179,13 @@ def index(nav: Any, title: str = "Pages") -> str:
     return "\n".join([*lines, *below])
 
 
+def schema_index() -> str:
+    """The schemas of answers and files as `llms.txt` lists them."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / _SCHEMAS).glob("*.schema.json"))]
+    lines = [f"- [{one['title']}](files.html#{anchor(one['title'])}): {_says(one)}\n" for one in found]
+    return "".join(["\n## JSON schemas (every `--json` names its own)\n\n", *lines])
+
+
 def _address(page: str) -> str:
     path = PurePosixPath(page)
     return str(path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html"))
@@ -266,9 +273,12 @@ def on_post_build(config: Any) -> None:
     """MkDocs asks: write the index for programs, and follow every link of what was built. Raises Abort."""
     from mkdocs.exceptions import Abort
 
-    text = f"# {config.site_name}\n\n> {config.site_description}.\n{index(config.nav)}\n"
+    text = f"# {config.site_name}\n\n> {config.site_description}.\n{index(config.nav)}\n{schema_index()}"
     Path(config.site_dir, "llms.txt").write_text(text, encoding="utf-8")
     site = Path(config.site_dir)
-    found = [*astray(site), *(link for link in re.findall(r"\]\((.+?)\)", text) if not (site / link).is_file())]
+    found = [
+        *astray(site),
+        *(link for link in re.findall(r"\]\((.+?)\)", text) if not (site / link.partition("#")[0]).is_file()),
+    ]
     if found:
         raise Abort("\n".join(["links that lead nowhere, or out of the site:", *found]))

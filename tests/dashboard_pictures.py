@@ -43,9 +43,9 @@ PICTURES: Final = {
     "what-if": Picture("/?beside=25"),
     "what-if-bandwidth": Picture("/?figure=bandwidth", height=750),
     "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True),
-    "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1200),
+    "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1150),
     "sweep": Picture("/sweep?folder=points"),
-    "timeline": Picture("/timeline", answered=True),
+    "timeline": Picture("/timeline?gpus=2", answered=True, height=1100),
     "validation": Picture(
         "/validation?runs=pipegcn,full-graph,bns-gcn&measured_compute=measured", answered=True, height=1240
     ),

@@ -77,7 +77,7 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option(
     "--interval",
     type=click.Choice(INTERVALS),
-    help="full: the 90 % interval of what-if; none: no interval.  [default: full]",
+    help="full: an estimated 90 % interval (what-if simulates it); none: no interval.  [default: full]",
 )
 @options_of(PRICES)
 @click.option("--dry-run", is_flag=True, help="Only count the points.")

@@ -251,7 +251,6 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
     outputs += [Output("machine", "children"), Output("against", "children")]
     outputs += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
     outputs += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
-    outputs += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
     outputs += [Output("asked", "className", allow_duplicate=True)]
     outputs += [Output(parts.wrong_of(name), "children") for name in what_if.MARKED]
     app.clientside_callback(  # type: ignore[no-untyped-call]
@@ -298,14 +297,19 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             what_if.CAPTIONS[question.figure != "breakdown"],
             legend,
             {"height": f"{figure['layout']['height']}px"},
-            *(what_if.shown(name, getattr(question, name)) for name in what_if.SLIDERS),
             "",
             *[""] * len(what_if.MARKED),
         ]
 
 
 def _attach_waiting(app: Dash, answers: Answers) -> None:
-    """Attach the callbacks of an answer that takes longer: how far it is, and the button that cancels it."""
+    """Attach the callbacks of what is seen while an answer is computed: the sliders' values, how far it is, Cancel."""
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "shown"),
+        [Output(f"{name}-shown", "children") for name in what_if.SLIDERS],
+        [Input(name, "value") for name in what_if.SLIDERS],
+        State("stops", "data"),
+    )
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "waits"),
         Output("wait-tick", "disabled"),

@@ -263,15 +263,16 @@ def _simulated(
     by_cost = sorted(possible, key=lambda setting: setting.least[::-1])
     left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
     options: list[Option] = []
-    good: list[Option] = []
+    good: list[tuple[Option, Seconds]] = []
     while left:
         first, left = left[:AT_A_TIME], left[AT_A_TIME:]
         if good:
             studies.prepare_factors([setting.scenario for setting in first])
-            first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option in good)]
-        options += simulate(studies, first)
-        good = [option for option in options if option.meets(goal)]
-        left = [setting for setting in left if not any(_beats(one, setting, goal) for one in good)]
+            first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option, _ in good)]
+        made = simulate(studies, first)
+        options += made
+        good += [(option, _worst(option)) for option in made if option.meets(goal)]
+        left = [setting for setting in left if not any(_beats(*one, setting, goal) for one in good)]
         on_batch(len(options), len(left))
     return options
 
@@ -282,11 +283,15 @@ def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
     return [Option(setting, studies.candidate(setting.scenario)) for setting in settings]
 
 
-def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
-    """Return whether an option surely dominates: near its worst end it is no slower and no dearer than the setting's
+def _worst(option: Option) -> Seconds:
+    """Return the time of an option near its worst end."""
+    return max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
+
+
+def _beats(option: Option, worst: Seconds, setting: Setting, goal: Goal) -> bool:
+    """Return whether an option surely dominates: near its `worst` end it is no slower and no dearer than the setting's
     bound.
     """
-    worst = max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
     seconds, cost = setting.least
     return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
 

@@ -286,7 +286,7 @@ def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
     return scenarios(home, grid)
 
 
-LIMIT: Final = 2000
+LIMIT: Final = 5000
 """The default number of settings whose bounds are computed."""
 
 POPULATION: Final = 48

@@ -214,7 +214,7 @@ PARTS: Final[Mapping[str, tuple[str, str]]] = {
 
 FIGURES: Final[Mapping[str, str]] = {
     "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
-    "host": "python -m runtime.profile on one server (for CPU cores runtime.measure --links), then gcnsim calibrate",
+    "host": "python -m runtime.profile on one server, then gcnsim calibrate",
     "copies": "nvbandwidth on one server, then --set cluster.pcie",
     "network": "iperf3 with one connection between two servers, then --bandwidth",
     "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",

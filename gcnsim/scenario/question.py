@@ -99,7 +99,7 @@ class Question:
     """Whether a question's own fields come first in its help."""
 
     dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
-    graph: object = option("Your own graph file instead; gcnsim partitions, samples and replays it", kind="file")
+    graph: object = option("Your own graph file instead; gcnsim partitions and samples it", kind="file")
     sizes: Mapping[str, Any] | None = option(
         "A graph known only by its sizes, instead of a file: nodes, edges, features, classes, train", parts=SIZES
     )

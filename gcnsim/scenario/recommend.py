@@ -19,7 +19,9 @@ class Recommend(Question):
     minimise: str = option("What to minimise: cost, gpus or time", value="cost")
     target_iteration: str | None = option("An iteration takes at most this, e.g. 0.5s", own=read_time, metavar="TIME")
     target_epoch: str | None = option("An epoch takes at most this", own=read_time, metavar="TIME")
-    target_hours: str | None = option("The whole training takes at most this, e.g. 10h", own=read_time, metavar="TIME")
+    target_hours: str | None = option(
+        "The whole training run takes at most this, e.g. 10h", own=read_time, metavar="TIME"
+    )
     confidence: float | str | None = option(
         "Lowest accepted chance of meeting the target", own=read_chance, metavar="SHARE", default="90%"
     )
@@ -27,10 +29,10 @@ class Recommend(Question):
     hours_per_day: float | None = option(
         "Hours of use per day, with --budget per day, month or year", kind="real", default="24"
     )
-    max_cost: str | None = option("The whole training costs at most this, e.g. 100USD", metavar="AMOUNT")
+    max_cost: str | None = option("The whole training run costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
         "Examine at most this many settings; if there are more, Optuna selects which",
-        value=2000,
+        value=5000,
         own=Number(True, 1).read,
         kind="whole",
         after="seed",

@@ -175,7 +175,7 @@ ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",
     ("unbiased", "self-normalised", "mean"),
-    "weights of drawn edges: divided by their probability, scaled to the weight of the whole row, or a plain mean",
+    "weights of drawn edges: over their probability, scaled to the total weight of the node's edges, or a plain mean",
 )
 COLD_START: Final = choice(
     "cold_start",

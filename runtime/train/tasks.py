@@ -96,7 +96,7 @@ SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "overwrite", "jso
 
 HELP: Final[Mapping[str, str]] = {
     "method": f"One of {', '.join(METHODS)}.",
-    "dataset": "digits, or the name of a graph in the folder GCNSIM_DATA.",
+    "dataset": "digits, or the name of a graph in the folder that the environment variable GCNSIM_DATA names.",
     "graph": "Graph file instead (.npz with features and labels; others need --random-features).",
     "workers": "Local workers to start; under torchrun, its own count applies.",
     "iterations": "Model updates in total, including those before --resume.",
@@ -136,7 +136,7 @@ HELP: Final[Mapping[str, str]] = {
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
     "out": "Run folder; must not contain a run.  [default: --resume's, else the first free one of run, run-2, ...]",
-    "record": "Whether to record every operation (start, end) and write the run folder.",
+    "record": "Whether to record every operation (start, end) and write the run folder; checkpoints come anyway.",
     "warmup": "Iterations at the start that do not count in means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",

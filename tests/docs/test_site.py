@@ -26,6 +26,7 @@ from studies.site import (
     outside,
     page_of,
     rewritten,
+    schema_index,
     schemas,
 )
 from tests.docs.examples import DOCUMENTS, ROOT
@@ -140,6 +141,7 @@ def test_programs_find_every_page_with_its_first_sentence() -> None:
         "`gcnsim compare A B` says where the difference between two iterations comes from."
     )
     assert "](repository/studies/index.html): " in text
+    assert schema_index().count("](files.html#") == len(list((ROOT / "gcnsim" / "data").glob("*.schema.json")))
 
 
 def test_what_leads_nowhere_or_elsewhere_is_found(tmp_path: Path) -> None:

@@ -103,6 +103,10 @@
         if (clicks) { pinned = pinned ? "" : query || "?"; }
         return [pinned, pinned ? "Unpin A" : "Pin as A, to compare with"];
       },
+      shown: function () {
+        var places = arguments, stops = places[places.length - 1], units = {bandwidth: " Gbps", cache: " %"};
+        return Object.keys(stops).map(function (name, index) { return stops[name][places[index]] + (units[name] || ""); });
+      },
       waits: function (name) { return [name !== "busy", ""]; },
       busy: function () { return "busy"; },
       old: function (query, begun) { return typeof begun === "string" && begun !== (query || "") ? "old" : ""; },

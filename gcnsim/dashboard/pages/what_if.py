@@ -97,11 +97,6 @@ MOST_POINTS: Final = 7
 """The most values of an axis that are simulated for a line."""
 
 
-def shown(name: str, value: float) -> str:
-    """A slider's value as text."""
-    return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
-
-
 def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
     """The fields that are no sliders and not always seen; own: whether these are."""
     second = "" if question.beside is None else f"{question.beside:g}"
@@ -184,7 +179,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
             _source(question, lists, own),
             html.Section([html.H2("Results"), html.Div(id="rows")], className="result"),
             parts.command_line(),
-            parts.job_panel("The whole answer", "Why, the next step of each knob, and files to download."),
+            parts.job_panel("The whole answer", "Why, next steps, and files; answer.html has it all without a server."),
         ],
         id="asked",
     )

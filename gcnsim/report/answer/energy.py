@@ -9,16 +9,17 @@ from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent, WhatIf
 
 
 def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """The energy of each row, beside its label, and what was assumed; empty if not asked."""
+    """Energy of each row, beside its label, buying for the best one, and what was assumed; empty if not asked."""
     report = answer.energy
     if report is None:
         return []
     labels = row_labels(answer, apart=report.recommended is not None)
     rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
     pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
-    owned = [
-        (f"{label}, bought", own_text(row.own, report)) for label, row in zip(labels, rows, strict=True) if row.own
-    ]
+    # All rows are of the same machine: what it costs differs by their electricity alone.
+    best = next((place for place, row in enumerate(answer.results) if row.recommended), len(rows) - 1)
+    own = rows[best].own
+    owned = [] if own is None else [(f"{labels[best]}, bought", own_text(own, report))]
     return [*pairs, *owned, *assumed_power(report)]
 
 
@@ -51,7 +52,7 @@ def _kwh(value: float) -> str:
 
 
 def own_text(own: OwnOrRent, report: EnergyReport) -> str:
-    """An hour of a bought and of a rented machine, and the months until buying pays."""
+    """An hour of a bought and of a rented machine, and the months until buying pays off."""
     ends = range_text(own.owned_per_hour_low, own.owned_per_hour_high, money)
     years = f"{own.life_months / 12.0:g} years"
     text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {years}"
@@ -64,5 +65,5 @@ def own_text(own: OwnOrRent, report: EnergyReport) -> str:
     last = "practically never" if own.months_high is None else f"{own.months_high:.3g}"
     after = f"{own.months:.3g} months ({own.months_low:.3g} to {last})"
     if own.months > own.life_months:
-        return f"{text}: buying would pay after {after}, not within its life"
-    return f"{text}: buying pays after {after}" + (", perhaps not within its life" if late else "")
+        return f"{text}: buying would pay off after {after}, not within its life"
+    return f"{text}: buying pays off after {after}" + (", perhaps not within its life" if late else "")

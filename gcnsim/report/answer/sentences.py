@@ -50,7 +50,7 @@ class StepText(NamedTuple):
     def move(self) -> str:
         """The knob with both values: `tau 2 -> 1`."""
         if (self.knob, self.after) == EVEN:
-            return "perfectly even partition (upper limit)"
+            return "perfectly even partition (best case)"
         return f"{self.knob} {self.before} -> {self.after}"
 
 

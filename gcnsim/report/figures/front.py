@@ -199,19 +199,21 @@ def _joined(numbers: list[int]) -> str:
 def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: dict[int, str]) -> dict[str, Any]:
     color = theme.color(kind.color)
 
-    def bars(ends: list[tuple[float, float | None, float | None]], scale: float) -> dict[str, Any]:
-        above = [0.0 if high is None else (high - value) * scale for value, _, high in ends]
-        below = [0.0 if low is None else (value - low) * scale for value, low, _ in ends]
-        faint = {"thickness": 1, "width": 0, "color": faded(color, 0.5)}
-        return {"type": "data", "array": above, "arrayminus": below, **faint}
+    def reach(option: Option, end: float | None) -> float:
+        return 0.0 if end is None else abs(end - option.seconds) / data.unit_s
 
     return {
         "x": [option.seconds / data.unit_s for option in found],
         "y": [option.cost * data.times for option in found],
-        "error_x": bars(
-            [(option.seconds, option.seconds_low, option.seconds_high) for option in found], 1 / data.unit_s
-        ),
-        "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
+        # Of the time alone: a cost is the time's multiple, so its interval says the same.
+        "error_x": {
+            "type": "data",
+            "array": [reach(option, option.seconds_high) for option in found],
+            "arrayminus": [reach(option, option.seconds_low) for option in found],
+            "thickness": 1,
+            "width": 0,
+            "color": faded(color, 0.5),
+        },
         "mode": "markers+text",
         "text": [labels.get(option.number or 0, "") for option in found],
         "textposition": "top right",

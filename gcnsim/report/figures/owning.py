@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OWNED: Final = (
     "What the recommended machine has cost by month: bought, with electricity and its 90 % interval, and rented. The "
-    "dotted line marks when buying pays."
+    "dotted line marks when buying pays off."
 )
 
 

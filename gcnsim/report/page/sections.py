@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
+from gcnsim.core.errors import plural
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
 from gcnsim.evidence.difference import PARTS
 from gcnsim.planning.capacity_goal import percent
@@ -240,7 +241,7 @@ class DrawnTimeline(NamedTuple):
 
 def caption_of(data: TimelineData) -> str:
     """A description of what a timeline shows."""
-    left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
+    left = f" {plural(data.workers_left_out, 'more worker')} left out." if data.workers_left_out else ""
     links = " then a row per link, the stronger its colour the busier;" if data.links else ""
     bold = "" if data.slowest is None else f" Bold: the slowest worker, {data.slowest}"
     bold += f", and what limits the iteration: {', '.join(data.limits)}." if data.limits else "." * bool(bold)

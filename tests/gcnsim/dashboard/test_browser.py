@@ -141,13 +141,8 @@ def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, pat
         seen.kept(path)
     seen.page.add_script_tag(content=files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = seen.page.evaluate("axe.run()")["violations"]
-    serious = [
-        (entry["id"], [node["html"][:120] for node in entry["nodes"]])
-        for entry in found
-        if entry["impact"] in ("serious", "critical")
-    ]
     context.close()
-    assert serious == []
+    assert [(entry["id"], [node["html"][:120] for node in entry["nodes"]]) for entry in found] == []
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -167,6 +162,7 @@ def test_an_answer_that_takes_longer_says_how_far_it_is_and_can_be_cancelled(loo
     before = looking.headline()
     looking.page.focus("#gpus")
     looking.page.keyboard.press("End")
+    looking.page.wait_for_selector("#gpus-shown:text-is('64')")
     looking.page.wait_for_selector("#waited:has-text('0 of 1 run simulated')")
     looking.page.click("#wait-cancel")
     looking.page.wait_for_selector("#asked.old:not(.busy)")
@@ -267,7 +263,7 @@ def test_a_figure_is_downloaded_as_a_picture(looking: Looking) -> None:
 
 
 def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> None:
-    looking.open("/timeline?gpus=2")
+    looking.open("/timeline?gpus=2&worker=0")
     looking.settled("/timeline")
     reached = []
     for _ in range(40):

@@ -122,7 +122,7 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
     assert own["months_low"] < own["months"] < own["months_high"] < own["life_months"] == 48
     found.to_html(tmp_path / "page.html")
     assert "Buy or rent" in (tmp_path / "page.html").read_text()
-    assert f"buying pays after {own['months']:.3g} months" in " ".join(str(found).split())
+    assert f"buying pays off after {own['months']:.3g} months" in " ".join(str(found).split())
 
 
 def test_dear_electricity_never_pays() -> None:
