@@ -41,7 +41,7 @@ ROOM: Final = 65_536
 MOST_KEPT: Final = 1024
 """And most of them."""
 
-FEW: Final = 36
+FEW: Final = 64
 """Of fewer routes no link is looked for that is never full: no group of theirs is a matrix."""
 
 NOBODY: Final = 2**31

@@ -175,9 +175,9 @@ class Flows(NamedTuple):
     serial): service at which each is done, and its event. started, before: serials of each group's last flow, and of
     the last that started before this instant. rates: units per picosecond of one flow. service: what each flow of a
     bundle has received. heads: the least target of a bundle, infinite without flows. number: counts by bundle of groups
-    that are shared as a matrix, behind them transposed, and then the flows beside the matrix. crossing: flows of each
-    link, 1 at most of a cap. words: the counts of each group, `PACKED` to a word; mark: a number of each group that
-    they make."""
+    that are shared as a matrix, behind them transposed, and then the flows beside the matrix and those of each plane.
+    crossing: flows of each link, 1 at most of a cap. words: the counts of each group, `PACKED` to a word; mark: a
+    number of each group that they make."""
 
     counts: IntArray
     room_at: IntArray

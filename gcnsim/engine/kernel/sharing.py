@@ -22,6 +22,7 @@ from gcnsim.engine.kernel.simd_loops import (
     pitch,
     place_of,
     rate_row,
+    serve,
     settle,
     soonest,
     take,
@@ -131,24 +132,40 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
         links.slots[group] = 0
     if links.senders[group]:
         flows.number[bundle] += change
-        flows.number[_turned(links, group, bundle, place)] += change
+        _count_matrix(links, flows, group, bundle, change)
     for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
         link = links.route[index]
         # However many flows of a bundle there are, its cap is that of each.
         flows.crossing[link] = flows.crossing[link] + change if link < shared else min(1.0, flows.counts[bundle])
 
 
-def _turned(links: Links, group: int, bundle: int, place: int) -> int:
-    """The place of a bundle's count in the transposed matrix, or of those beside it; place: its number in the group."""
+def _count_matrix(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
+    """Change the count of a bundle in the transposed matrix and in that of its plane, or in that beside the matrix."""
     rows, columns, planes = pitch(links.senders[group]), pitch(links.receivers[group]), links.planes[group]
+    place, last = bundle - links.first_bundle[group], links.turned[group + 1] - LANES
     if place >= links.senders[group] * planes * columns:
-        return links.turned[group + 1] - LANES
+        flows.number[last] += change
+        return
     begin, first = links.route_at[bundle], links.first_link[group]
     sender, receiver = links.route[begin] - first, links.route[begin + 1] - first - rows
     plane = 0
     while (sender * planes + plane) * columns + receiver < place:
         plane += 1
-    return links.turned[group] + (receiver * planes + plane) * rows + sender
+    flows.number[links.turned[group] + (receiver * planes + plane) * rows + sender] += change
+    if plane < COUNTED:
+        flows.number[last + 1 + plane] += change
+
+
+COUNTED = LANES - 1
+"""The planes of a matrix whose flows are counted."""
+
+
+def _planes(links: Links, flows: Flows, group: int) -> int:
+    """How many planes of a matrix there are up to the last one with flows, at least 1."""
+    planes, last = links.planes[group], links.turned[group + 1] - LANES
+    while 1 < planes <= COUNTED and flows.number[last + planes] == 0.0:
+        planes -= 1
+    return planes
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
@@ -164,9 +181,9 @@ def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
     """Let the flows of `group` receive data until `now`."""
     elapsed = pass_time(links, flows, group, now)
     if elapsed:
-        for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
-            # The rate of a bundle without flows is 0.
-            flows.service[bundle] += flows.rates[bundle] * elapsed
+        # The rate of a bundle without flows is 0.
+        begin, end = links.first_bundle[group], links.first_bundle[group + 1]
+        serve(flows.service, flows.rates, flows.heads, begin, end, float(elapsed))
 
 
 CERTAINLY = 1.0 - 1e-6
@@ -197,7 +214,7 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
     columns, begin, planes = pitch(links.receivers[group]), links.first_bundle[group], links.planes[group]
     for beside in range(begin + links.senders[group] * planes * columns, links.first_bundle[group + 1]):
         flows.rates[beside] = 0.0
-    return _rates(links, flows, first, middle, begin, links.senders[group], columns, planes)
+    return _rates(links, flows, first, middle, group, columns)
 
 
 def settle_all(links: Links, flows: Flows, group: int) -> None:
@@ -209,7 +226,7 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
     middle, end = first + rows, first + rows + columns
     left, weight, share, level, step = links.left, links.weight, links.share, links.level, links.step
-    planes = links.planes[group]
+    planes, used = links.planes[group], _planes(links, flows, group)
     one, two = _begin(links, flows.crossing, first, middle), _begin(links, flows.crossing, middle, end)
     turn = 0.0
     while one < inf or two < inf:
@@ -228,7 +245,7 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
             level[link], step[link] = tightest, turn
             turn += 1.0
             at, width = counts + (link - side) * planes * (other_end - other), other_end - other
-            for plane in range(planes):
+            for plane in range(used):
                 take(left, weight, other, other_end, flows.number, at + plane * width, tightest)
             tightest = settle(share, side, side_end, link)
             if tightest >= least_other:
@@ -237,20 +254,18 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
         one, two = tightest if sends else theirs, theirs if sends else tightest
 
 
-def _rates(
-    links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int, planes: int
-) -> float:
+def _rates(links: Links, flows: Flows, first: int, middle: int, group: int, columns: int) -> float:
     """Write the rates of all senders' flows; returns the picoseconds until the first one is done.
 
     Division is slow and only the least quotient counts, so a sender's quotients are computed only if one may be the
     least.
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
+    at, planes, used = links.first_bundle[group], links.planes[group], _planes(links, flows, group)
     due, limit = inf, 0.0
-    at = begin
-    for sender in range(senders):
+    for sender in range(links.senders[group]):
         mine, when = links.level[first + sender], links.step[first + sender]
-        for _ in range(planes):
+        for _ in range(used):
             end = at + columns
             lacks = rate_row(
                 rates, flows.number, heads, service, at, end, links.level, links.step, middle, mine, when, limit
@@ -259,4 +274,7 @@ def _rates(
                 due = min(due, soonest(heads, service, rates, at, end))
                 limit = due * (1.0 + 1e-9) if 0.0 < due < inf else 0.0
             at = end
+        for _ in range((planes - used) * columns):
+            rates[at] = 0.0
+            at += 1
     return max(due, 0.0)
