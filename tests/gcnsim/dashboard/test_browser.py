@@ -64,12 +64,14 @@ def test_the_whole_answer_is_taken_home(looking: Looking, tmp_path: Path) -> Non
     looking.page.keyboard.press("ArrowLeft")
     looking.page.wait_for_selector("#job-result:not(.old)")
     with looking.page.expect_download() as download:
-        looking.page.click("text=answer.html")
+        looking.page.click(".files >> text=answer.html")
     taken_home = tmp_path / "answer.html"
     download.value.save_as(taken_home)
     looking.page.goto(taken_home.as_uri())
     looking.page.wait_for_selector("#bandwidth .main-svg")
     assert looking.page.evaluate("document.documentElement.scrollHeight") < TALLEST
+    looking.page.click("summary >> text=Timeline of the recommended setting")
+    looking.page.wait_for_selector("#timeline .main-svg")
 
 
 def test_a_question_is_pinned_and_the_next_compared_with_it(looking: Looking) -> None:

@@ -108,8 +108,12 @@ def test_a_run_that_is_none_is_a_line(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
-    looking.open("/timeline?gpus=2&method=pipegcn")
+    looking.open("/timeline?gpus=2&method=pipegcn&worker=1")
     looking.settled("/timeline")
+    rows = looking.page.locator("#figure-0 .ytick text").all_text_contents()
+    assert {row[0] for row in rows} == {"1"}
+    assert "1 compute" in rows
+    assert "Bold: the slowest worker, 0." in looking.page.inner_text("#job-result")
     content = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
     seconds = content["results"][0]["iteration_s"]
     assert f"{seconds:.2f} s an iteration (" in looking.page.inner_text("#job-result h2")
