@@ -1,15 +1,22 @@
+"""Rules of fields, names that users may write, and errors that suggest the nearest one."""
+
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from gcnsim.core import units
-from gcnsim.core.errors import ScenarioError, UnitError
+from gcnsim.core.errors import LONGEST, FileError, GcnsimError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Choice, Flag, Number, QuantityRange, check_fields, entry, shown
+from gcnsim.core.known_names import known_name, meant_names
 from gcnsim.core.units import FRACTION
+from gcnsim.hardware import devices, hosts, known_device
+from gcnsim.methods import methods
 from gcnsim.scenario import from_mapping
+from gcnsim.workload import datasets
 from gcnsim.workload.caching import CacheSize, parse_cache
 
 
@@ -121,3 +128,147 @@ def test_every_field_with_a_rule_is_held_to_it() -> None:
         check_fields(Spec(share=2.0), "part")
     with pytest.raises(ScenarioError, match=r"^part\.limit: 0 is not allowed"):
         check_fields(Spec(limit=0), "part")
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("H100", "h100"), ("RTX4090", "rtx-4090"), ("rtx 4090", "rtx-4090"), ("RTX_2080_Ti", "rtx-2080-ti"), ("t4", "t4")],
+)
+def test_case_hyphens_underscores_and_spaces_make_no_other_name(typed: str, known: str) -> None:
+    assert known_name(typed, devices()) == known
+
+
+def test_a_name_of_two_is_of_neither() -> None:
+    assert known_name("A-B", ["ab", "a-b"]) is None
+    assert known_name("a-b", ["ab", "a-b"]) == "a-b"
+    assert known_name("cagnet-15d", methods()) is None, "a dot is no hyphen"
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [
+        ("Tesla T4", "t4"),
+        ("H100 80GB", "h100"),
+        ("Tesla P100", "p100"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("A100-SXM4-80GB", "a100-80"),
+        ("a100-pcie-40gb", "a100-pcie-40"),
+    ],
+)
+def test_a_device_may_be_named_as_its_driver_does(typed: str, known: str) -> None:
+    assert known_device(typed) == known
+
+
+@pytest.mark.parametrize("typed", ["A100 80GB", "Tesla V100 32GB", "v100-16gb", "NVIDIA A100 40 GB"])
+def test_a_memory_that_two_boards_have_names_neither(typed: str) -> None:
+    assert known_device(typed) is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("A100", ["a100-40", "a100-80", "a100-pcie-40", "a100-pcie-80"]),
+        ("v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
+        ("Tesla V100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
+        ("A100 80GB", ["a100-80", "a100-pcie-80"]),
+        ("v100-16gb", ["v100-16", "v100-pcie-16"]),
+        ("GeForce 4090", ["rtx-4090"]),
+        ("mi300", ["mi300x"]),
+        ("AMD Instinct MI250", ["mi250x"]),
+        ("4090", ["rtx-4090"]),
+        ("rxt-4090", ["rtx-4090"]),
+        ("rtx-a", ["rtx-a4000", "rtx-a5000", "rtx-a6000"]),
+        ("rtx", []),
+        ("A6000", ["rtx-a6000"]),
+        ("a100-pcie", ["a100-pcie-40", "a100-pcie-80"]),
+        ("dgx", []),
+    ],
+)
+def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[str]) -> None:
+    assert meant_names(typed, devices()) == meant
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "b100",
+        "gb200",
+        "h20",
+        "h800",
+        "mi325x",
+        "mi300a",
+        "t5",
+        "a10",
+        "a40",
+        "l40",
+        "rtx-2080",
+        "gtx1080",
+        "rtx-3070",
+        "p40",
+    ],
+)
+def test_no_other_product_is_suggested(typed: str) -> None:
+    assert meant_names(typed, devices()) == []
+
+
+@pytest.mark.parametrize("typed", ["ogbn-mag", "ogbl-collab", "flickr", "ogbn-papers10M"])
+def test_no_other_data_set_is_suggested(typed: str) -> None:
+    assert meant_names(typed, datasets()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "known", "meant"),
+    [
+        ("redit", datasets(), ["reddit"]),
+        ("ogbn-papers", datasets(), ["ogbn-papers100M", "ogbn-papers100M-2hop"]),
+        ("ogbn-arxiv-tran", datasets(), ["ogbn-arxiv-train"]),
+        ("mag240m", datasets(), ["mag240m-citation"]),
+        ("products", datasets(), ["ogbn-products"]),
+        ("psc", methods(), ["psc-gcn"]),
+        ("cagnet", methods(), ["cagnet-1.5d", "cagnet-1d"]),
+        ("p4d", hosts(), ["p4d.24xlarge"]),
+        (
+            "dgx",
+            hosts(),
+            ["dgx-1-v100", "dgx-a100", "dgx-a100-320", "dgx-b200", "dgx-h100", "dgx-h200", "dgx-station-a100"],
+        ),
+        ("p4d.24xl", hosts(), ["p4d.24xlarge"]),
+        ("p3dn.24", hosts(), ["p3dn.24xlarge"]),
+        ("g6.48xl", hosts(), ["g6.48xlarge"]),
+        ("dgx-a", hosts(), ["dgx-a100", "dgx-a100-320"]),
+        ("dgx-h", hosts(), ["dgx-h100", "dgx-h200"]),
+        ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge"]),
+        ("g4dn-12xlarge", hosts(), ["g4dn.12xlarge"]),
+        ("memory", ["memory_bytes", "time"], ["memory_bytes"]),
+        ("bandw", ["bandwidth", "gpus"], ["bandwidth"]),
+        ("x", ["y"], []),
+    ],
+)
+def test_what_else_may_be_meant(typed: str, known: list[str], meant: list[str]) -> None:
+    assert meant_names(typed, known) == meant
+
+
+@pytest.mark.parametrize("kind", [UnitError, ScenarioError, FileError, GraphError])
+def test_every_user_error_is_caught_at_the_doors(kind: type[Exception]) -> None:
+    assert issubclass(kind, GcnsimError)
+
+
+def test_a_message_is_one_printable_line_whatever_value_it_names() -> None:
+    assert str(FileError("x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong")) == r"x.yaml: key 'a b' \x1b[2J é is wrong"
+    assert str(FileError("\udcff.npz: cannot be read")) == r"\udcff.npz: cannot be read"
+    assert pickle.loads(pickle.dumps(FileError("a\nb"))).args == ("a b",)  # noqa: S301 - as processes hand it over
+
+
+def test_a_message_that_is_too_long_loses_its_middle() -> None:
+    content = str(FileError(f"x.yaml: {'9' * 5000} is not allowed; 1 or more"))
+    assert len(content) < LONGEST + 10
+    assert content.startswith("x.yaml: 999")
+    assert content.endswith("999 is not allowed; 1 or more")
+
+
+def test_the_nearest_name_comes_first() -> None:
+    assert nearest("PSC-GNC", ["full-graph", "psc-gcn"]) == "did you mean 'psc-gcn'? known: full-graph, psc-gcn"
+
+
+def test_without_a_near_name_all_are_listed_in_order() -> None:
+    assert nearest("zzz", ["t4", "a100"]) == "known: a100, t4"

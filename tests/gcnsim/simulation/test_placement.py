@@ -1,4 +1,4 @@
-"""Which part lies on which of unequal GPUs: nobody chose, so the interval holds every order."""
+"""Where parts lie, on unequal GPUs and servers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.api import simulate
+from gcnsim.core.errors import ScenarioError
+from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
+from gcnsim.simulation.batches import batch_memory_of, placement_of, sampler_of
+from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.placement import PARTITION, PartOrder, Placed, placements
 from gcnsim.simulation.propagation import factors
@@ -123,3 +128,176 @@ def test_other_partitions_are_open_in_every_order_of_the_parts() -> None:
         # Where the fastest GPU has the most work, an evener partition is the slower one.
         low, high = sorted(ordered.alone[PARTITION])
         assert low < 1.0 < high
+
+
+def mapping(name: str = "dgl", dataset: str = "reddit", knobs: dict[str, Any] | None = None, **cluster: Any) -> Any:
+    return {
+        "schema": SCHEMA,
+        "cluster": {"gpus": 1, "gpus_per_server": 1, "device": "a100-80"} | cluster,
+        "workload": {"dataset": dataset, "model": "graphsage"},
+        "method": {"name": name} | (knobs or {}),
+        "run": {"iterations": 2},
+    }
+
+
+def make_scenario(name: str = "dgl", dataset: str = "reddit", **cluster: Any) -> Scenario:
+    return from_mapping(mapping(name, dataset, **cluster), "test")
+
+
+def placed(scenario: Scenario) -> Placement:
+    accesses = open_source(scenario)
+    model = resolve_model(scenario.workload, accesses.declared)
+    return placement_of(scenario, accesses.counts(scenario, model.features, RangeEnd.LIKELY), model.shapes)
+
+
+@pytest.mark.parametrize(
+    ("name", "implementation", "expected"),
+    [
+        ("dgl", "lean", Placement(True, 4, None)),
+        ("dgl", "released", Placement(True, 4, None)),
+        ("pagraph", "lean", Placement(False, 16, HOST)),
+        ("pagraph", "released", Placement(False, 16, HOST)),
+        ("distdgl", "lean", Placement(False, 0, HOST)),
+        ("distdgl", "released", Placement(False, 0, HOST)),
+        ("graphsage", "lean", Placement(False, 0, HOST)),
+        ("graphsaint", "lean", Placement(False, 4, HOST)),
+        ("graphsaint", "released", Placement(False, 20, ON_GPU)),
+        ("clustergcn", "lean", Placement(False, 12, HOST)),
+        ("clustergcn", "released", Placement(False, 0, HOST)),
+    ],
+)
+def test_what_people_run_and_what_the_scripts_choose(name: str, implementation: str, expected: Placement) -> None:
+    assert sampler_of(make_scenario(name, implementation=implementation)) == expected
+
+
+def test_what_is_asked_is_what_is_placed() -> None:
+    scenario = make_scenario("dgl", sampler_device="cpu", sampler_threads=9, features="host")
+    assert sampler_of(scenario) == placed(scenario) == Placement(False, 9, HOST)
+    assert sampler_of(make_scenario("distdgl", sampler_device="gpu")).on_gpu
+    assert sampler_of(make_scenario("distdgl", sampler_threads=3)) == Placement(False, 3, HOST)
+
+
+def test_rows_lie_on_the_gpu_where_they_fit_beside_the_graph_and_a_batch() -> None:
+    assert placed(make_scenario("dgl")).features == ON_GPU
+    assert placed(make_scenario("dgl", "friendster")).features == UVA
+    # Reddit's 0.56 GB of rows and 0.92 GB of neighbours: a question's own memory decides.
+    for memory, lies in (("8GB", ON_GPU), ("2GB", UVA)):
+        assert placed(make_scenario("dgl", figures=f"a100-80.memory={memory}")).features == lies
+
+
+def test_what_lies_on_the_gpu_is_in_its_memory() -> None:
+    scenario = make_scenario("dgl")
+    accesses = open_source(scenario)
+    model = resolve_model(scenario.workload, accesses.declared)
+    counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
+    held = {}
+    for features in (UVA, ON_GPU):
+        (one,) = batch_memory_of(scenario, counts, model.shapes, Placement(True, 1, features)) or ()
+        held[features] = one
+    nodes, entries = 232_965, 114_615_892
+    assert held[ON_GPU].features - held[UVA].features == 4 * nodes * 602
+    assert held[ON_GPU].adjacency - held[UVA].adjacency == 8 * (nodes + entries)
+    assert simulate_scenario(scenario).memory == (held[ON_GPU],)
+    (drawn_by_host,) = batch_memory_of(scenario, counts, model.shapes, Placement(False, 1, ON_GPU)) or ()
+    assert drawn_by_host.adjacency == held[UVA].adjacency
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "message"),
+    [
+        ("dgl", {"sampler_threads": 8}, "cluster.sampler_threads: 8 needs cluster.sampler_device: cpu; dgl draws on"),
+        ("dgl", {"features": "disk"}, "cluster.features: unknown place 'disk'"),
+        ("distdgl", {"features": "gpu"}, "cluster.features: gpu is not modelled with distdgl; allowed: host, uva"),
+        ("pagraph", {"features": "gpu"}, "cluster.features: gpu is not modelled with pagraph; allowed: host, uva"),
+        ("pipegcn", {"features": "uva"}, "cluster.features: not modelled with pipegcn; methods with it: "),
+    ],
+)
+def test_what_is_not_modelled_is_refused(name: str, cluster: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        simulate_scenario(make_scenario(name, **cluster))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "cluster", "message"),
+    [
+        (
+            "full-graph",
+            {},
+            {"sampler_threads": 4},
+            "sampler_threads: 4 would change nothing; full-graph as asked draws",
+        ),
+        ("pipegcn", {}, {"sampler_device": "gpu"}, "sampler_device: gpu would change nothing; pipegcn as asked draws"),
+        ("psc-gcn", {"epsilon": 1}, {"sampler_device": "cpu"}, "would change nothing; psc-gcn as asked draws nothing"),
+        ("bns-gcn", {"rate": 1}, {"sampler_threads": 2}, "would change nothing; bns-gcn as asked draws nothing"),
+        (
+            "bns-gcn",
+            {"rate": 0.1, "sample": "edges"},
+            {"sampler_threads": 2},
+            "would change nothing; bns-gcn as asked draws on the GPU",
+        ),
+    ],
+)
+def test_a_sampler_where_nothing_is_drawn_is_refused(
+    name: str, knobs: dict[str, Any], cluster: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        simulate(mapping(name, knobs=knobs, gpus=2, **cluster))
+    assert message in str(caught.value)
+
+
+def test_nodes_are_drawn_by_threads_or_the_gpu() -> None:
+    cluster: dict[str, Any] = {"gpus": 4, "figures": "generic-16.sample_edges_per_s=100kedges/s"}
+    one, four, on_gpu = (
+        simulate_scenario(
+            from_mapping(mapping("bns-gcn", knobs={"rate": 0.1}, **cluster, **more), "test")
+        ).metrics.iteration_s
+        for more in ({}, {"sampler_threads": 4}, {"sampler_device": "gpu"})
+    )
+    assert on_gpu < four < one
+
+
+def test_its_figures_are_assumptions_of_mini_batches_on_gpus_alone() -> None:
+    own = {f"generic-16.{name}" for name in ("neighbour_draws_per_s", "uva_efficiency", "operation_s", "rebuild_bytes")}
+    own |= {"generic-16.memory_bandwidth"}
+    for name in ("dgl", "full-graph"):
+        content = {assumption["name"] for assumption in simulate(mapping(name)).payload["provenance"]["assumptions"]}
+        assert content & own == (own if name == "dgl" else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "cluster", "message"),
+    [
+        ("dgl", "reddit", {}, "dgl: drawn by the GPU, graph and rows on the GPU, which holds them"),
+        (
+            "dgl",
+            "friendster",
+            {},
+            "dgl: drawn by the GPU from a graph in host memory, rows read from host memory by the GPU, which does not "
+            "hold them",
+        ),
+        (
+            "pagraph",
+            "reddit",
+            {},
+            "pagraph: drawn ahead by 16 threads of the host for each GPU, rows picked out of host memory by its cores",
+        ),
+        (
+            "distdgl",
+            "reddit",
+            {"features": "uva"},
+            "distdgl: drawn by the trainer before each, rows read from host memory by the GPU",
+        ),
+        ("full-graph", "reddit", {}, None),
+    ],
+)
+def test_the_answer_says_who_draws_and_where_rows_lie(
+    name: str, dataset: str, cluster: dict[str, Any], message: str | None
+) -> None:
+    assert simulate(mapping(name, dataset, **cluster)).payload["provenance"].get("mini_batches") == message
+
+
+def test_full_graph_beside_it_is_simulated_wherever_rows_lie() -> None:
+    found = simulate(mapping("dgl", features="uva")).payload["result"]
+    assert found["speedup_vs_full_graph"] is not None
