@@ -22,7 +22,6 @@ from gcnsim.engine.kernel.simd_loops import (
     pitch,
     place_of,
     rate_row,
-    serve,
     settle,
     soonest,
     take,
@@ -69,9 +68,11 @@ def _found(links: Links, flows: Flows, group: int) -> float:
 def first_due(flows: Flows, begin: int, end: int) -> float:
     """The picoseconds until the first flow of the bundles from `begin` to `end` is done, infinite for none.
 
-    Division is slow: only quotients of blocks that may contain the least are computed.
+    Division is slow: of many bundles, only quotients of blocks that may contain the least are computed.
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
+    if end - begin <= MANY:
+        return soonest(heads, service, rates, begin, end)
     due, limit = inf, LONGEST
     at = block_within(heads, service, rates, begin, end, limit)
     while at < end:
@@ -80,6 +81,9 @@ def first_due(flows: Flows, begin: int, end: int) -> float:
         at = block_within(heads, service, rates, at + LANES, end, limit)
     return due
 
+
+MANY = 8 * LANES
+"""Bundles beyond which blocks are looked at one by one."""
 
 LONGEST = 1e300
 """Picoseconds that no flow takes."""
@@ -182,8 +186,8 @@ def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
     elapsed = pass_time(links, flows, group, now)
     if elapsed:
         # The rate of a bundle without flows is 0.
-        begin, end = links.first_bundle[group], links.first_bundle[group + 1]
-        serve(flows.service, flows.rates, flows.heads, begin, end, float(elapsed))
+        for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
+            flows.service[bundle] += flows.rates[bundle] * elapsed
 
 
 CERTAINLY = 1.0 - 1e-6
