@@ -155,9 +155,6 @@ MEASURE: Final = "python -m runtime.measure --device cuda"
 SURVEY: Final = "python -m runtime.survey --device cuda"
 """The command that measures a GPU, its host and the copies between them."""
 
-ONLY_GLOO: Final = "measured with gloo, so it improves predictions only with --transport staged"
-"""The limit of a survey of the network, for answers that assume NCCL."""
-
 OF_GRAPH: Final = frozenset({WORKLOAD, PARTITION})
 """What a real graph would settle."""
 
@@ -188,8 +185,11 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
     if profile in {device.name for device in machine.devices or (machine.device,)}:
         return f"{MEASURE} on one {profile}, then --measured-compute"
     if profile == machine.network.name and cluster.servers > 1:
-        gloo = "" if machine.between.transport == STAGED else f" ({ONLY_GLOO})"
-        return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate{gloo}"
+        if machine.between.transport == STAGED:
+            return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
+        if name.endswith(".efficiency"):
+            return f"iperf3 between two servers: its rate over the raw bandwidth, --set cluster.figures={name}=SHARE"
+        return f"measure it between two servers, then --set cluster.figures={name}=VALUE"
     return f"{SURVEY} on one server, then gcnsim calibrate"
 
 

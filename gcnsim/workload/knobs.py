@@ -158,7 +158,7 @@ FANOUT: Final = Knob(
     False,
     None,
     (),
-    "neighbours drawn per node, a number or share for each layer; none: 2 each, 10 for distdgl and graphsage",
+    "neighbours drawn per node, a number or share for each layer; default: 2 each, 10 for distdgl and graphsage",
 )
 LAYER_SIZES: Final = Knob(
     "layer_sizes", "", "list", None, None, False, None, (), "nodes drawn per layer, instead of neighbours per node"

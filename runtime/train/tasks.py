@@ -136,7 +136,7 @@ HELP: Final[Mapping[str, str]] = {
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
     "out": "Run folder; must not contain a run.  [default: --resume's, else the first free one of run, run-2, ...]",
-    "record": "Whether to record every operation (start, end) and write the run folder; checkpoints come anyway.",
+    "record": "Whether to record every operation and write the run folder. Without it, only --checkpoint-every saves.",
     "warmup": "Iterations at the start that do not count in means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",

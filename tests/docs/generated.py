@@ -169,8 +169,10 @@ def _gpus() -> str:
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
         "Our own runs on GPUs used a single H200. There, training gives the same results as on CPUs; predictions for "
-        "one worker are 4 % off with measured compute, 15 % calibrated and, as a median, 23 % from datasheets "
-        "([details](docs/validation.md#one-gpu)). We have not run several GPUs or GPU servers, nor NCCL between GPUs. "
+        "one worker are off by 4 % on average with measured compute, by 15 % calibrated, and by 23 % (median) from "
+        "datasheets "
+        "([details](docs/validation.md#one-gpu)). "
+        "We have not run it on several GPUs or GPU servers, nor used NCCL between GPUs.  "
         f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
         f"the median error is {error}, and {inside} of them fall inside the range. We knew these timings when we "
         f"developed the model, so expect larger errors elsewhere. With {LARGE} ({many.split()[0]} timings), the median "
