@@ -94,7 +94,7 @@ class Candidate:
 
     @property
     def epoch_s(self) -> float:
-        """The seconds in which every training node is trained once."""
+        """The seconds in which every training node is used once."""
         return self.iteration_s * self.result.per_epoch
 
 

@@ -32,7 +32,7 @@ Iterations = Callable[[Scenario], int | None]
 class Work:
     """The work of a setting in iterations, and its price per hour.
 
-    per_epoch: iterations in which every training node is trained once. training: iterations until the training is done,
+    per_epoch: iterations in which every training node is used once. training: iterations until the training is done,
     None if that is not asked or unknown. per_hour: price in the currency of costs, None if unknown. failures: what ends
     the training early, on so many servers.
     """

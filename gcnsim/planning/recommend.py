@@ -139,7 +139,7 @@ def choose(pool: Sequence[Candidate], shown: Sequence[Scenario], rule: Rule) -> 
     fastest.
 
     shown: the settings named in the question; none of them in the pool is faster than the choice by more than SAME.
-    Times per epoch are compared: every training node is trained once.
+    Times per epoch are compared: every training node is used once.
     """
     held = [candidate for candidate in pool if candidate.result.fits is not False]
     possible = held or list(pool)

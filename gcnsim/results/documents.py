@@ -188,7 +188,7 @@ class WhatIf:
 
     @property
     def fastest_first(self) -> list[Row]:
-        """`rows` by the time in which every training node is trained once."""
+        """`rows` by the time in which every training node is used once."""
         return sorted(self.rows, key=lambda row: row.epoch_s)
 
 

@@ -84,7 +84,7 @@ class Row:
     hidden_comm_s: Seconds
     """Communication that overlaps with other work."""
     sampling_s: Seconds
-    """Drawing the sample and looking up the cache, hidden or not."""
+    """Drawing the sample and looking rows up in the cache, hidden or not."""
     gpu_utilization: Share
     """Busy compute time over iteration time, mean over the GPUs."""
     nic_utilization: Share
@@ -97,7 +97,7 @@ class Row:
     """Full-graph iteration time divided by epoch_s; null if full-graph training cannot be predicted."""
     bottleneck: Text
     iterations_per_epoch: OneOrMore
-    """Model updates in which every training node is trained once; 1 except with mini-batches."""
+    """Model updates in which every training node is used once; 1 except with mini-batches."""
     epoch_s: Positive
     """Seconds of that many iterations."""
     setting: str

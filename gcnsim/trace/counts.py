@@ -25,7 +25,7 @@ class BatchCounts:
     entries that layer l sums over, without self-loops. looked: int64[T, P]; entries that sampling read. wanted:
     int64[T, P, P]; input rows of n stored by m, including cached ones. hits: int64[T, P, P]; how many of them are in
     n's cache. cached, stored: int64[P]; rows in the cache, and rows that the worker's batches may request. per_epoch:
-    iterations in which every training node is trained once.
+    iterations in which every training node is used once.
     """
 
     levels: IntArray

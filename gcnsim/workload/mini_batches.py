@@ -195,7 +195,7 @@ CLUSTERS: Final = 20
 class BatchDraws(Protocol):
     """The mini-batches of a run.
 
-    epoch: iterations in which every training node is trained once; for subgraphs, in which as many nodes are read as
+    epoch: iterations in which every training node is used once; for subgraphs, in which as many nodes are read as
     the graph has.
     """
 

@@ -86,7 +86,6 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/methods/psc_gcn/worker.py:PscGcnWorker.__init__": "opens a channel between workers",
     "runtime/methods/worker.py:MethodWorker.start": "opens a channel between workers",
     "runtime/measuring/neighbour.py:main": "of the process that started this one",
-    "runtime/microbench/network.py:_interrupt_seconds": "of the kernel",
     "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
     "runtime/microbench/request.py:from_json": "of the process that started this one",
     "runtime/record/folder_lock.py:lock_folder": "a lock",

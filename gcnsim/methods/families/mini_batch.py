@@ -97,7 +97,7 @@ class MiniBatch(Method):
 
     @abstractmethod
     def epoch(self, nodes: int, training: int, workers: int) -> int:
-        """Iterations in which every training node is trained once."""
+        """Iterations in which every training node is used once."""
 
     def schedule(self, facts: Facts) -> Schedule:
         """The schedule: sample, load, train, reduce gradients; on GPUs or on CPU cores."""

@@ -60,7 +60,7 @@ MEANINGS: dict[str, ColumnHelp] = {
     "interval": ColumnHelp("low-high\n{unit}", "The 90 % interval of the iteration time."),
     "iterations_per_epoch": ColumnHelp(
         "iterations\nper epoch",
-        "Iterations in which every training node is trained once: 1 if each iteration trains all of them.",
+        "Iterations in which every training node is used once: 1 if each iteration uses all of them.",
     ),
     "epoch_s": ColumnHelp("{unit} per\nepoch", "Time of one epoch, which may have several iterations."),
     "speedup_vs_full_graph": ColumnHelp(
@@ -94,9 +94,7 @@ MEANINGS: dict[str, ColumnHelp] = {
     ),
     "cost_per_hour": ColumnHelp("{unit} per\nhour", "Price of the machine per hour, in the currency asked for."),
     "cost_per_iteration": ColumnHelp("{unit} per\niteration", "Price of one iteration."),
-    "cost_per_epoch": ColumnHelp(
-        "{unit} per\nepoch", "Price of an epoch, in which every training node is trained once."
-    ),
+    "cost_per_epoch": ColumnHelp("{unit} per\nepoch", "Price of an epoch, in which every training node is used once."),
     "vs_recommended": ColumnHelp(
         "against\nrecommended",
         "How much longer (+) or shorter (-) than the recommended setting: the 90 % interval of the paired difference; "
@@ -117,7 +115,7 @@ MEANINGS: dict[str, ColumnHelp] = {
         "Sampling, optimizer and everything else that is neither computation nor exposed communication.",
     ),
     "sampling_s": ColumnHelp(
-        "sample\n{unit}", "Time spent on drawing the sample and looking up the cache, hidden or not."
+        "sample\n{unit}", "Time spent on drawing the sample and looking rows up in the cache, hidden or not."
     ),
     "cache_hit_rate": ColumnHelp(
         "cache\nhits", "Share of the boundary rows needed at the input layer that the cache holds."

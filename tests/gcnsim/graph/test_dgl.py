@@ -107,7 +107,7 @@ def test_a_graph_with_other_numbers_is_refused_with_what_writes_owners(path_grap
     with pytest.raises(FileError) as caught:
         open_partition(home, path_graph)
     message = str(caught.value)
-    assert "row has other numbers (part 0 owns 6 edges, here 5)" in message
+    assert "row has other ids (part 0 owns 6 edges, here 5)" in message
     assert "np.repeat(range(2), [3, 4]); np.save('owner.npy', owner)" in message
 
 

@@ -23,7 +23,7 @@ WRONG = {
     "device": ("--hosts 2 --bandwidth 10Gbps --accelerator rxt-4090", "unknown device 'rxt-4090'; did you mean"),
     "core": (
         "--hosts 2 --bandwidth 10Gbps --accelerator cpu-core",
-        "--accelerator: cpu-core is not a GPU; its workers",
+        "--accelerator: cpu-core is not a GPU; workers",
     ),
     "file": ("--hosts 2 --bandwidth 10Gbps --accelerator no.yaml", "no.yaml: cannot be read"),
     "alone": ("--hosts 2 --bandwidth 10Gbps --scale 3", "--scale: 3.0 needs --accelerator; allowed: with it only"),
