@@ -82,7 +82,7 @@ package: $(DEV) dist ## Install the wheel into clean environments, by hash, and 
 licences: $(DEV) ## List every installed package with version and licence
 	@$(BIN)/python -m studies.licences
 
-constraints: ## Resolve the newest versions of all all dependencies into constraints.txt, and their hashes
+constraints: ## Resolve the newest versions of all dependencies into constraints.txt, and their hashes
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
 	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,docs,release]' $(TORCH)

@@ -28,8 +28,8 @@ from gcnsim.cli.progress import progress
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
     """Fit the simulator's parameters to measurements of a machine.
 
-    MEASUREMENTS is what `python -m runtime.survey`, `python -m runtime.profile` (GPUs) or
-    `python -m runtime.measure --links` (messages) wrote.
+    MEASUREMENTS is the file of `python -m runtime.profile` (GPUs) or `python -m runtime.measure --links` (messages), or
+    profile.json in the folder of `python -m runtime.survey`.
     Runs given here cannot be used to validate the result.
 
     \b

@@ -59,7 +59,7 @@ class Listed(click.ParamType[list[Any]]):
     default="static",
     show_default=True,
     help="static, demand (filled as rows are requested), all, or policies by name (list): random, degree, "
-    "degree-ratio, inclusion, inclusion-refresh; fifo, lru, lfu, s3-fifo, sieve, arc, belady (need the extra caches).",
+    "degree-ratio, inclusion, inclusion-refresh; fifo, lru, lfu, s3-fifo, sieve, arc, belady (of the extra `caches`).",
 )
 @click.option(
     "--size",

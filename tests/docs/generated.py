@@ -172,7 +172,7 @@ def _gpus() -> str:
         "one worker are off by 4 % on average with measured compute, by 15 % calibrated, and by 23 % (median) from "
         "datasheets "
         "([details](docs/validation.md#one-gpu)). "
-        "We have not run it on several GPUs or GPU servers, nor used NCCL between GPUs.  "
+        "We have not run training on several GPUs or GPU servers, nor used NCCL between GPUs.  "
         f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
         f"the median error is {error}, and {inside} of them fall inside the range. We knew these timings when we "
         f"developed the model, so expect larger errors elsewhere. With {LARGE} ({many.split()[0]} timings), the median "
