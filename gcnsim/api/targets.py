@@ -45,6 +45,12 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     return Target.of(accuracy, question.runs, iterations, failures)
 
 
+MOST: Final = {"electricity": (1e6, "1,000,000 a kWh"), "carbon": (100.0, "100kg/kWh"), "gpu_power": (1e5, "100kW")}
+"""The most of what a site is given, and as text: more is a slip."""
+
+MOST_PAID: Final = 1e12
+
+
 def site_of(question: Question, book: PriceBook) -> Site | None:
     """Where the machine stands and whether it may be bought; None where no energy is asked for. Raises ScenarioError
     for a part of a question."""
@@ -58,6 +64,10 @@ def site_of(question: Question, book: PriceBook) -> Site | None:
         raise ScenarioError(f"{flag(first)}: is of a bought server; give --purchase")
     if price is None and all(value is None for value in given.values()):
         return None
+    amounts = {"electricity": price, "carbon": given["carbon"], "gpu_power": given["gpu_power"]}
+    for name, (most, words) in MOST.items():
+        if (amounts[name] or 0.0) > most:
+            raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {words}")
     if not question.purchase:
         return Site(price=price, **given)
     purchases: dict[str, float] = {}
@@ -73,8 +83,8 @@ def _purchase(text: str, book: PriceBook) -> tuple[str, float]:
     """What may be bought, "" for any server, and its price in the currency of costs."""
     name, _, price = (part.strip() for part in str(text).rpartition("="))
     paid = amount_in(price, "--purchase", book.exchange, per_hour=False)
-    if paid <= 0:
-        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0")
+    if not 0 < paid <= MOST_PAID:
+        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0, at most {MOST_PAID:g}")
     if not name or is_file(name):
         return name, paid
     known = known_device(name) or known_name(name, hosts())

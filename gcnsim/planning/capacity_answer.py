@@ -92,6 +92,8 @@ def recommend(
     target = question.target
     training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    if question.site is not None:
+        question.site.refuse_idle(clusters)
     if target is not None and target.failures is not None:
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]

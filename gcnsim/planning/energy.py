@@ -146,8 +146,11 @@ def _figures(estimate: Estimate, site: Site) -> dict[str, Figure] | None:
     host, given = machine.host, site.gpu_power
     found: dict[str, Figure | None] = {}
     for device in (machine.device, *machine.devices):
-        found[f"{device.name}.power"] = device.power if given is None else _given(given)
-        found[f"{device.name}.busy_power"] = device.busy_power if given is None else _given(1.0)
+        board = device.power if device.power is not None or given is None else _given(given)
+        found[f"{device.name}.power"] = board
+        # Power that is given is a computing GPU's: waiting and the rest of the server stay shares of the board's.
+        busy = device.busy_power if given is None or board is None else _given(given / board.value)
+        found[f"{device.name}.busy_power"] = busy
         found[f"{device.name}.waiting_power"] = device.waiting_power
     found[f"{host.name}.host_power"] = host.host_power
     found[f"{host.name}.pue"] = host.pue if site.pue is None else _given(site.pue)

@@ -195,7 +195,7 @@ class Question:
     )
     life_years: float | None = option(
         "Years until a bought server has no value left, e.g. 4",
-        own=Number(False, 0.0, 100.0, low_open=True).read,
+        own=Number(False, 0.1, 100.0).read,
         kind="real",
     )
     in_use: float | str | None = option(

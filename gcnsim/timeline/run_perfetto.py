@@ -44,17 +44,21 @@ _PS_PER_US: Final = 1_000_000
 class RunFacts:
     """The facts about a run beyond its spans. ends: int64[T] picoseconds, the end of each iteration on the last worker.
     measured: the first measured one. rates: per link, instants (picoseconds) and the bytes per second from each on.
-    start: of the first iteration, picoseconds.
+    start: of the first iteration, picoseconds. lengths: int64[T - measured] picoseconds, of measured iterations whose
+    evaluations and checkpoints lie between them; None: each lasts from the end of the one before.
     """
 
     ends: IntArray
     measured: Iteration
     rates: Mapping[str, tuple[IntArray, FloatArray]]
     start: int = 0
+    lengths: IntArray | None = None
 
     @property
     def measured_lengths(self) -> IntArray:
         """The length of each measured iteration, int64[T - measured] picoseconds."""
+        if self.lengths is not None:
+            return self.lengths
         return np.diff(self.ends, prepend=self.start)[self.measured :]
 
     @property
@@ -123,7 +127,7 @@ def write_both(
     first = [0, _processes_of(measured), _processes_of(measured) + _processes_of(predicted)]
     events = chain(
         _processes(first[2], "difference", -1),
-        _difference(lengths, mean, measured.facts.measured_from, first[2]),
+        _difference(lengths, mean, measured.facts, first[2]),
         _events(measured, first[0], 0, detail=detail),
         _events(predicted, first[1], 1, detail=detail),
     )
@@ -137,10 +141,10 @@ def _write(path: str | Path, other: Mapping[str, Any], events: Iterable[str]) ->
         file.write("\n]}\n")
 
 
-def _difference(lengths: IntArray, mean: float, start: int, pid: int) -> Iterator[str]:
-    """A counter with the difference of each measured iteration (picoseconds from `start`) from `mean`, in ms."""
-    ends = start + np.cumsum(lengths)
-    for at, value in zip([start, *ends.tolist()], [*(lengths - mean).tolist(), 0.0], strict=True):
+def _difference(lengths: IntArray, mean: float, facts: RunFacts, pid: int) -> Iterator[str]:
+    """A counter with the difference of each measured iteration from `mean`, in ms, from the end of the one before."""
+    instants = [facts.measured_from, *facts.ends[facts.measured :].tolist()]
+    for at, value in zip(instants, [*(lengths - mean).tolist(), 0.0], strict=True):
         args = _as_json({"ms": float(f"{value / 1e9:.6g}")})
         yield f'{{"ph":"C","name":"measured less predicted","pid":{pid},"ts":{_micros(at)},"args":{args}}}'
 

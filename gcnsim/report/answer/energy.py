@@ -9,17 +9,18 @@ from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent, WhatIf
 
 
 def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Energy of each row, beside its label, buying for the best one, and what was assumed; empty if not asked."""
+    """Energy of each row, beside its label, buying each machine, and what was assumed; empty if not asked."""
     report = answer.energy
     if report is None:
         return []
     labels = row_labels(answer, apart=report.recommended is not None)
     rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
     pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
-    # All rows are of the same machine: what it costs differs by their electricity alone.
-    best = next((place for place, row in enumerate(answer.results) if row.recommended), len(rows) - 1)
-    own = rows[best].own
-    owned = [] if own is None else [(f"{labels[best]}, bought", own_text(own, report))]
+    # Rows of one machine differ by their electricity alone: one line for each machine, of its last row.
+    both = list(zip(labels, rows, strict=True))
+    bought = [(label, row.own) for label, row in both if row.own is not None]
+    machines = {(own.purchase, own.rented_per_hour): (label, own) for label, own in bought}
+    owned = [(f"{label}, bought", own_text(own, report)) for label, own in machines.values()]
     return [*pairs, *owned, *assumed_power(report)]
 
 

@@ -47,7 +47,8 @@ def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
     if empty.size or count < run.iterations.size:
         place = int(empty[0]) if empty.size else count
         raise FileError(f"{run.path / TIMELINE}: has no span of a training thread in iteration {place}")
-    return RunFacts(np.maximum.accumulate(ends), count - int(run.iterations.size), {})
+    lengths = np.rint(run.iterations * PS_PER_S).astype(np.int64)
+    return RunFacts(np.maximum.accumulate(ends), count - lengths.size, {}, lengths=lengths)
 
 
 def timeline_of_run(run: RecordedRun, only: int | None = None) -> TimelineData:

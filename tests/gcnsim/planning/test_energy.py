@@ -22,6 +22,9 @@ from gcnsim.simulation import balanced_parts, worker_parts
 SMALL: dict[str, Any] = {"gpus": 4, "method": "pipegcn", "processes": 1}
 
 
+BOUGHT: dict[str, Any] = {"electricity": "0.3EUR/kWh", "life_years": 4, "in_use": "50%"}
+
+
 def asked(schema: str, payload: Any) -> Any:
     validate(dict(payload), json.loads((Path(gcnsim.__file__).parent / "data" / f"{schema}.schema.json").read_text()))
     return payload["energy"]
@@ -67,6 +70,19 @@ def test_what_is_given_is_not_drawn() -> None:
     assert named[0] == {"t4.busy_power", "t4.waiting_power", "generic-16.host_power", "generic-16.pue"}
     assert named[1] == {"t4.waiting_power", "generic-16.host_power"}
     assert all(item["in_interval"] for item in wide["assumptions"])
+
+
+def test_the_power_of_a_computing_gpu_changes_neither_waiting_nor_the_rest_of_the_server() -> None:
+    watts = [
+        asked("what-if", gcnsim.what_if(**SMALL, **given).payload)["rows"][0]["watts"]
+        for given in ({"pue": 1.3}, {"gpu_power": "56W"})
+    ]
+    assert watts[0] == pytest.approx(watts[1]), "56 W are the 80 % of 70 W that are assumed"
+
+
+def test_recommend_refuses_the_price_of_a_machine_that_it_does_not_consider() -> None:
+    with pytest.raises(GcnsimError, match=r"--purchase: h100 is in no machine of the question; they have g4dn\.xlarge"):
+        gcnsim.recommend(host="g4dn.xlarge", gpus=2, method="pipegcn", **BOUGHT, purchase="h100=1EUR", processes=1)
 
 
 def test_a_gpu_without_a_known_power_has_no_energy() -> None:
@@ -132,9 +148,6 @@ def test_dear_electricity_never_pays() -> None:
     assert "buying never pays" in " ".join(str(answer).split())
 
 
-BOUGHT = {"electricity": "0.3EUR/kWh", "life_years": 4, "in_use": "50%"}
-
-
 @pytest.mark.parametrize(
     ("question", "message"),
     [
@@ -142,11 +155,15 @@ BOUGHT = {"electricity": "0.3EUR/kWh", "life_years": 4, "in_use": "50%"}
         ({"electricity": "0.3XXX/kWh"}, "--electricity: no exchange rate of XXX is known"),
         ({"carbon": "380"}, "--carbon: '380' has no unit; write a mass of CO2 per kWh with its unit, e.g. 380g/kWh"),
         ({"carbon": "0g/kWh"}, "--carbon: '0g/kWh' is not allowed; a mass of CO2 per kWh above 0"),
+        ({"carbon": "1e30g/kWh"}, "--carbon: '1e30g/kWh' is not allowed; at most 100kg/kWh"),
+        ({"electricity": "1e9USD/kWh"}, "--electricity: '1e9USD/kWh' is not allowed; at most 1,000,000 a kWh"),
+        ({"gpu_power": "1e9W"}, "--gpu-power: '1e9W' is not allowed; at most 100kW"),
+        (BOUGHT | {"purchase": "1e99EUR"}, "--purchase: '1e99EUR' is not allowed; an amount above 0, at most 1e+12"),
         ({"pue": 0.9}, "--pue: 0.9 is not allowed; a number of at least 1 and at most 10"),
         ({"gpu_power": "250"}, "--gpu-power: '250' has no unit; write a power with its unit, e.g. 250W"),
         ({"purchase": "3000EUR"}, "--purchase: needs --electricity, --life-years and --in-use, all of them"),
         ({"life_years": 4}, "--life-years: is of a bought server; give --purchase"),
-        (BOUGHT | {"purchase": "1EUR", "life_years": 0}, "--life-years: 0 is not allowed; a number above 0"),
+        (BOUGHT | {"purchase": "1EUR", "life_years": 0}, "--life-years: 0 is not allowed; a number of at least 0.1"),
         (BOUGHT | {"purchase": "1EUR", "in_use": "0%"}, "--in-use: '0%' is not allowed; a share above 0%"),
         (BOUGHT | {"purchase": ["1EUR", "2EUR"]}, "--purchase: any server is given twice"),
         (BOUGHT | {"purchase": "0EUR"}, "--purchase: '0EUR' is not allowed; an amount above 0"),

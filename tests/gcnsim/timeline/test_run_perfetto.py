@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,17 @@ def test_a_run_and_its_prediction_begin_to_be_measured_at_one_instant(run: Run, 
     assert found["otherData"]["predicted_iteration_s"] == pytest.approx(lengths.mean() / 1e3 + 1e-3)
     arrows = Counter(event["id"] for event in events if event["ph"] == "s")
     assert set(arrows.values()) == {1}
+
+
+def test_an_evaluation_between_iterations_is_in_the_length_of_none(run: Run, tmp_path: Path) -> None:
+    measured, predicted = traced(run, "measured"), traced(run, "predicted")
+    lengths = measured.facts.measured_lengths // 2
+    measured = measured._replace(facts=replace(measured.facts, lengths=lengths))
+    write_both(tmp_path / "t", "a run", measured, predicted)
+    found = json.loads((tmp_path / "t").read_text(encoding="utf-8"))
+    assert found["otherData"]["measured_iteration_s"] == pytest.approx(lengths.mean() / 1e12)
+    counted = [event["ts"] for event in found["traceEvents"] if event["ph"] == "C" and "measured" in event["name"]]
+    assert counted == pytest.approx(measured.facts.ends[MEASURED - 1 :] / 1e6)
 
 
 def test_an_arrow_leads_from_where_a_message_leaves_to_where_it_arrives(run: Run, tmp_path: Path) -> None:
