@@ -1,7 +1,6 @@
 """Figure of one steady iteration: a row per worker and kind of work and per link, and the cause of each op's wait.
 
-Rows have the track names of `gcnsim.timeline.run_perfetto`. The data of the figure and of its trace file come from a
-recorded or a simulated run.
+Rows have the track names of `gcnsim.timeline.run_perfetto`. The data come from a recorded or a simulated run.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
     if empty.size or count < run.iterations.size:
         place = int(empty[0]) if empty.size else count
         raise FileError(f"{run.path / TIMELINE}: has no span of a training thread in iteration {place}")
-    lengths = np.rint(run.iterations * PS_PER_S).astype(np.int64)
-    return RunFacts(np.maximum.accumulate(ends), count - lengths.size, {}, lengths=lengths)
+    measured = np.rint(run.iterations * PS_PER_S).astype(np.int64)
+    return RunFacts(np.maximum.accumulate(ends), count - measured.size, {}, lengths=measured)
 
 
 def timeline_of_run(run: RecordedRun, only: int | None = None) -> TimelineData:
