@@ -33,7 +33,17 @@ def test_a_working_installation_is_healthy(capsys: pytest.CaptureFixture[str]) -
     assert report["schema"] == "gcnsim.doctor/1"
     assert report["healthy"] is True
     assert all(entry["version"] and entry["problem"] is None for entry in report["core"].values())
-    assert set(report["extras"]) == {"runtime", "dgl", "caches", "dask", "ray", "recommend", "dashboard", "images", "dev"}
+    assert set(report["extras"]) == {
+        "runtime",
+        "dgl",
+        "caches",
+        "dask",
+        "ray",
+        "recommend",
+        "dashboard",
+        "images",
+        "dev",
+    }
 
 
 def test_extras_are_looked_up_but_never_imported() -> None:
