@@ -19,6 +19,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray
 from gcnsim.hardware import Figure, PriceBook
 from gcnsim.planning.candidate import Estimate, central
+from gcnsim.planning.capacity_goal import DAYS
 from gcnsim.planning.certainty import figure_words
 from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.rows import device_of, rent_of
@@ -28,7 +29,7 @@ from gcnsim.scenario import ClusterSpec
 from gcnsim.simulation.assumed import Assumption, position
 
 J_PER_KWH: Final = 3.6e6
-HOURS_PER_MONTH: Final = 365.25 * 24.0 / 12.0
+HOURS_PER_MONTH: Final = 24.0 * DAYS["month"]
 NEVER_MONTHS: Final = 1200.0
 """Months after which a purchase practically never pays: 100 years."""
 
@@ -199,7 +200,7 @@ def _own_or_rent(site: Site, cluster: ClusterSpec, book: PriceBook, watts: Draws
     """A bought machine against a rented one; None: not asked of this one.
 
     The price is spread evenly over the hours of use in the machine's life (straight-line depreciation); rent includes
-    electricity.
+    electricity. A bought server counts whole, also where GPUs that are rented one by one are only some of its own.
     """
     each = site.purchase(cluster)
     if each is None or site.price is None:
