@@ -152,9 +152,7 @@ def _count_matrix(links: Links, flows: Flows, group: int, bundle: int, change: i
         return
     begin, first = links.route_at[bundle], links.first_link[group]
     sender, receiver = links.route[begin] - first, links.route[begin + 1] - first - rows
-    plane = 0
-    while (sender * planes + plane) * columns + receiver < place:
-        plane += 1
+    plane = place // columns - sender * planes
     flows.number[links.turned[group] + (receiver * planes + plane) * rows + sender] += change
     if plane < COUNTED:
         flows.number[last + 1 + plane] += change
