@@ -58,7 +58,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "ray": ("sweeps on a Ray cluster (gcnsim sweep --executor ray)", {"ray": "ray"}),
     "recommend": ("selects settings from a large grid (gcnsim recommend --limit)", {"optuna": "optuna"}),
     "dashboard": ("pages in a browser (gcnsim dashboard)", {"dash": "dash", "waitress": "waitress"}),
-    "images": ("figures of pages as PNG, SVG or PDF (gcnsim images)", {"kaleido": "kaleido"}),
+    "images": ("figures of pages as PNG or SVG (gcnsim images)", {"kaleido": "kaleido"}),
     "dev": (
         "tests, types and lint: make check",
         {

@@ -75,7 +75,7 @@ def validate(
 ) -> None:
     """Predict recorded runs and compare, phase by phase.
 
-    RUN is a folder that runtime.train wrote, with its access trace in it or where --save-trace put it.
+    RUN is a folder that runtime.train wrote. Its access trace is in that folder, or where --save-trace wrote it.
     Runs that the calibration used are refused, because errors count only on unseen runs.
 
     \b

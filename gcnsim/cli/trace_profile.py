@@ -169,7 +169,7 @@ def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
         ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
         ("sampler", f"{origin.sampler}, {knob} {origin.epsilon:g}, seed {origin.seed}"),
         ("norms", norms),
-        ("floored", f"{origin.floored:,} edge probabilities raised to the least value"),
+        ("floored", f"{origin.floored:,} edge probabilities raised to the lowest allowed value"),
     ]
 
 

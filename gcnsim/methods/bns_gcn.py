@@ -38,7 +38,7 @@ SAMPLE: Final = choice(
     "sample",
     WHOLE_NODES,
     (WHOLE_NODES, "boundary-edges", "edges"),
-    "what is dropped: boundary nodes; or as many edges as they have, cross edges only or any (DropEdge)",
+    "what is dropped: boundary nodes, or as many edges as these have: only cross edges, or any edges (DropEdge)",
 )
 
 

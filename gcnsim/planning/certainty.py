@@ -188,7 +188,8 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
         if machine.between.transport == STAGED:
             return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
         if name.endswith(".efficiency"):
-            return f"iperf3 between two servers: its rate over the raw bandwidth, --set cluster.figures={name}=SHARE"
+            share = "run iperf3 between two servers; its rate divided by the raw bandwidth is SHARE"
+            return f"{share}: --set cluster.figures={name}=SHARE"
         return f"measure it between two servers, then --set cluster.figures={name}=VALUE"
     return f"{SURVEY} on one server, then gcnsim calibrate"
 

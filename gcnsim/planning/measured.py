@@ -216,7 +216,7 @@ FIGURES: Final[Mapping[str, str]] = {
     "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
     "host": "python -m runtime.profile on one server, then gcnsim calibrate",
     "copies": "nvbandwidth on one server, then --set cluster.pcie",
-    "network": "iperf3 between two servers: its rate over the raw bandwidth is the efficiency, for cluster.figures",
+    "network": "run iperf3 between two servers; its rate over the raw bandwidth is the efficiency (cluster.figures)",
     "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",
     "host-memory": "nvbandwidth, with all GPUs of a server copying at once",
     "partition": "partition the graph as the run did: --graph with partition.file",

@@ -46,7 +46,7 @@ class PartitionSpec:
     )
     parts: int | None = entry(
         Number(True, 2, 10_000),
-        "total number of parts, if GPUs simulate only some; null: one per GPU",
+        "total number of parts, if only some of them are simulated; null: one per GPU",
         None,
         optional=True,
     )

@@ -115,7 +115,7 @@ class ClusterSpec:
     )
     transfers: str = entry(
         Choice("an order", lambda: ("concurrent", "serial")),
-        "whether a worker sends to its peers at the same time or in order",
+        "whether a worker sends to all its peers at once, or to one after another",
         "concurrent",
     )
     pcie_sharing: str = entry(
@@ -277,8 +277,8 @@ class WorkloadSpec:
     norm: str = entry(Choice("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     dropout: float | None = entry(
         QuantityRange(FRACTION, 0.0, 0.999),
-        "share of each layer's input values that is dropped; any share takes the same time; null: some on GPUs, none "
-        "on CPU cores",
+        "share of each layer's input values that is dropped; every share above 0 takes the same time; null: dropout on "
+        "GPUs, none on CPU cores",
         None,
         optional=True,
     )

@@ -76,7 +76,7 @@ class WhatIf(Question):
         after="payload",
     )
     max_wait: str | None = option(
-        "Limit how long this command runs, e.g. 30s; the remaining random draws are estimated, not simulated",
+        "Simulate no further random draws after this time, e.g. 30s; the remaining ones are estimated",
         metavar="TIME",
         after="fidelity",
     )

@@ -158,7 +158,7 @@ FANOUT: Final = Knob(
     False,
     None,
     (),
-    "neighbours drawn per node, a number or share for each layer; default: 2 each, 10 for distdgl and graphsage",
+    "neighbours drawn per node, a number or share for each layer; default: 2 per layer, 10 for distdgl and graphsage",
 )
 LAYER_SIZES: Final = Knob(
     "layer_sizes", "", "list", None, None, False, None, (), "nodes drawn per layer, instead of neighbours per node"
@@ -175,7 +175,7 @@ ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",
     ("unbiased", "self-normalised", "mean"),
-    "weights of drawn edges: over their probability, scaled to the total weight of the node's edges, or a plain mean",
+    "weights of drawn edges: divided by their probability, also scaled to the node's total weight, or a plain mean",
 )
 COLD_START: Final = choice(
     "cold_start",

@@ -191,7 +191,7 @@ _LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
     metavar="FILE",
     help="With --accelerator: kernels last as long as in this file, which `runtime.measure` wrote on such a GPU.",
 )
-@click.option("--plan", metavar="FILE", help="Perform the runs listed in this file (.yaml); workers start only once.")
+@click.option("--plan", metavar="FILE", help="Carry out the runs listed in this file (.yaml); workers start only once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
 @click.argument("training", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context

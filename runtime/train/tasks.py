@@ -228,7 +228,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @with_options
-@click.option("--plan", metavar="FILE", help="Perform the runs listed in this file (.yaml), one after the other.")
+@click.option("--plan", metavar="FILE", help="Carry out the runs listed in this file (.yaml), one after the other.")
 @click.pass_context
 def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
     """Train a GCN, GraphSAGE or GAT on a partitioned graph, with one worker per part.

@@ -198,7 +198,7 @@ FORMS: Final = (
         plan.options,
         plan.command,
         check=plan.check,
-        group="A whole training, failures, spot; hours of use, GPUs, own graph",
+        group="A whole training run, failures, spot; hours of use, GPUs, own graph",
     ),
     Form(
         "/sweep",
