@@ -96,7 +96,7 @@ _NAMED: Final = ("link", "device", "network", "pcie")
 def compare_command(names: tuple[str, ...], as_json: bool) -> None:
     """Show the figures of two or more NAMES side by side, with ratios to the first.
 
-    They must be all devices, all links or all hosts; your own files are allowed.
+    They must be of one kind: devices, links or hosts; your own files are allowed.
 
     Example: gcnsim catalog compare a100-80 h100
     """
@@ -294,9 +294,9 @@ def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     if host.device is not None:
         rows.insert(0, ["device", host.device, "", "", "its GPUs"])
     if host.network is not None:
-        rows.append(["network", host.network, "", "", "what its adapters are"])
+        rows.append(["network", host.network, "", "", "its network adapters"])
     if host.pcie is not None:
-        rows.append(["pcie", host.pcie, "", "", "between its processors and its GPUs, unless theirs is slower"])
+        rows.append(["pcie", host.pcie, "", "", "between its processors and its GPUs, unless the GPUs' link is slower"])
     return facts | {"device": host.device, "network": host.network, "pcie": host.pcie}, rows
 
 

@@ -56,7 +56,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
     "dask": ("sweeps on a Dask cluster (gcnsim sweep --executor dask)", {"distributed": "distributed"}),
     "ray": ("sweeps on a Ray cluster (gcnsim sweep --executor ray)", {"ray": "ray"}),
-    "recommend": ("selects settings from a large grid (gcnsim recommend --limit)", {"optuna": "optuna"}),
+    "recommend": ("selection of settings from a large grid (gcnsim recommend --limit)", {"optuna": "optuna"}),
     "dashboard": ("pages in a browser (gcnsim dashboard)", {"dash": "dash", "waitress": "waitress"}),
     "images": ("figures of pages as PNG or SVG (gcnsim images)", {"kaleido": "kaleido"}),
     "dev": (

@@ -49,7 +49,9 @@ class SizeOption(click.ParamType[float]):
 @click.option("--edges", type=click.IntRange(min=1), help="Exact number of undirected edges (block).")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter (block; repeatable).")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Random seed.  [default: the surrogate's own, else 0]")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
 def command(
@@ -141,7 +143,7 @@ def _print(graph: Graph, model: str, seed: int, out: str, as_json: bool) -> None
             ("model", f"{model}, seed {seed}"),
             ("nodes", f"{graph.nodes:,}"),
             ("edges", f"{graph.entries // 2:,}"),
-            ("degree", f"mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}"),
+            ("degree", f"mean {facts['mean_degree']:.1f}, max {facts['max_degree']:,}"),
             ("content hash", graph.content_hash()),
             ("memory", f"about {needed} at most while generating"),
             ("written", out),

@@ -36,7 +36,9 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
 @click.option("--structure", is_flag=True, help="Omit features, labels and split.")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
 def convert(
@@ -129,7 +131,9 @@ def group() -> None:
 
 @group.command()
 @click.argument("file", type=click.Path())
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
 def info(
@@ -212,7 +216,7 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
             ("edges", f"{facts['edges']:,}"),
             ("degree", f"mean {degree['mean']:.1f}, median {degree['median']:g}, {degree['min']}..{degree['max']:,}"),
             ("isolated nodes", f"{degree['isolated']:,}"),
-            ("components", f"{pieces['count']:,}, the largest of {pieces['largest']:,} nodes"),
+            ("components", f"{pieces['count']:,}, the largest with {pieces['largest']:,} nodes"),
             ("features", _or_unknown(loaded.features)),
             ("classes", _or_unknown(loaded.classes)),
             ("homophily", _homophily(facts)),
@@ -238,7 +242,7 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
 def _homophily(facts: dict[str, Any]) -> str:
     measured = facts["homophily"]
     if measured is None:
-        return "not said: no classes" if facts["classes"] is None else "not computed: needs one class per node"
+        return "unknown: no classes" if facts["classes"] is None else "not computed: needs one class per node"
     beyond = "" if measured["adjusted"] is None else f", {measured['adjusted']:.3f} adjusted for class sizes"
     return f"{measured['edge']:.3f} of {measured['edges']:,} edges{beyond}"
 

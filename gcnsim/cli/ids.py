@@ -76,7 +76,7 @@ def warn(lines: Iterable[str]) -> None:
 partition_option: Final = click.option(
     "--partition",
     type=click.Path(),
-    help="Partition to use: a file of graph partition --out, owners (.npy, or one per line), or DGL folder.",
+    help="Partition to use: from gcnsim graph partition, owners (.npy, or one per line), or a DGL folder.",
 )
 
 

@@ -60,7 +60,7 @@ def _read(side: str) -> list[str]:
 @click.command("timeline")
 @click.argument("run", type=click.Path())
 @click.option("--out", type=click.Path(), help="Write both, aligned, for Perfetto or chrome://tracing.")
-@click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
+@click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of each.")
 @click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
 @click.option(
     "--measured-compute",

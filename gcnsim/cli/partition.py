@@ -81,7 +81,7 @@ class _Cut:
 )
 @click.option("--balance", default=NODES, show_default=True, help=f"What METIS balances: {', '.join(BALANCES)}.")
 @click.option(
-    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: METIS' own, 3% or 0.1%]"
+    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: METIS' own: 3%, recursive 0.1%]"
 )
 @click.option(
     "--seed",
@@ -90,7 +90,9 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @ids_options("next to --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option(
@@ -127,7 +129,7 @@ def command(
       gcnsim graph partition amazon_cs.npz --parts 4 --objective cut --algorithm kway,recursive --balance nodes,edges
     """
     if (parts is None) == (partition is None):
-        raise click.UsageError("give one of --parts and --partition")
+        raise click.UsageError("give either --parts or --partition")
     if partition is not None:
         _refuse_ways(partition)
     options = {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance}
@@ -225,7 +227,7 @@ def _lines(cut: _Cut, out: str | None) -> list[tuple[str, str]]:
     owners, facts = cut.owners, cut.facts
     lines = [
         ("graph", owners.graph_name),
-        ("method", "of a file" if owners.method == FROM_FILE else f"{owners.method}, seed {owners.seed}"),
+        ("method", "from a file" if owners.method == FROM_FILE else f"{owners.method}, seed {owners.seed}"),
         ("parts", str(facts.parts)),
         ("inner nodes", _spread(facts.inner)),
         *((f"{role} nodes", _spread(spread)) for role, spread in cut.roles.items()),

@@ -62,7 +62,7 @@ class Axes(click.ParamType[tuple[str, str]]):
 
 @group.command(MEANT)
 @click.argument("question", required=False, type=click.Path())
-@click.option("--out", type=click.Path(), help="Folder of the results; resumes an existing one.")
+@click.option("--out", type=click.Path(), help="Folder for the results; an existing one is resumed.")
 @click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
 @options_as("the base scenario's", "overrides", "transport", "measured_compute")
 @click.option("--where", multiple=True, metavar="CONDITION", help="Only points that meet this condition (repeatable).")

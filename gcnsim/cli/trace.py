@@ -59,7 +59,7 @@ class Listed(click.ParamType[list[Any]]):
     default="static",
     show_default=True,
     help="static, demand (filled as rows are requested), all, or policies by name (list): random, degree, "
-    "degree-ratio, inclusion, inclusion-refresh; fifo, lru, lfu, s3-fifo, sieve, arc, belady (of the extra `caches`).",
+    "degree-ratio, inclusion, inclusion-refresh; fifo, lru, lfu, s3-fifo, sieve, arc, belady (extra `caches`).",
 )
 @click.option(
     "--size",
@@ -168,7 +168,9 @@ for item in (cache_curve_command, profile, info):
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for vr.  [default: all 1]")
 @click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at the same time.  [default: one per core]")
 @ids_option
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(
     graph: str,
@@ -195,7 +197,7 @@ def record(
     checked_rate(epsilon)
     check_outputs(graph, partition, norms, out=out)
     if (parts is None) == (partition is None):
-        raise click.UsageError("give one of --parts and --partition")
+        raise click.UsageError("give either --parts or --partition")
     check_memory(graph, max_memory, partition=parts is not None)
     with progress() as say:
         say(f"loading {graph}")

@@ -46,10 +46,12 @@ from gcnsim.workload.draws import NODES
     type=click.FloatRange(0.001, 1.0),
     default=1.0,
     show_default=True,
-    help="Generate the surrogate with this share of its nodes and scale the counts back.",
+    help="Generate the surrogate with this share of its nodes and scale the counts up.",
 )
 @ids_option
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
+@click.option(
+    "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
+)
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )
@@ -112,7 +114,7 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
       gcnsim trace info --dataset reddit --gpus 6 --json
     """
     if (file is None) == (dataset is None):
-        raise click.UsageError("give one of FILE and --dataset")
+        raise click.UsageError("give either FILE or --dataset")
     if (dataset is None) != (gpus is None):
         raise click.UsageError("--dataset and --gpus go together")
     if file is not None and _is_trace(file):
@@ -187,7 +189,7 @@ def _row(worker: WorkerSummary) -> tuple[str, ...]:
 def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:
     """Print the profile as lines, ending with `last`, and a table of its workers."""
     origin, facts = stored.origin, _facts(stored, "")
-    scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
+    scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled up"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
     lines = [
         ("graph", _graph(origin, scale)),
@@ -198,15 +200,15 @@ def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:
         *_other_seeds(stored),
         ("parts", f"{stored.parts}"),
         ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
-        ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
+        ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, max {facts['boundary_nodes_max']:,}"),
         ("cross edges", f"{facts['cross_edges_mean']:.1f} per boundary node"),
-        ("residuals", f"boundary against the published: {missed or 'nothing published'}"),
+        ("residuals", f"boundary against published counts: {missed or 'none published'}"),
         last,
     ]
     print_columns(lines)
     sizes = zip(stored.inner_nodes, stored.boundary_nodes, stored.entries, stored.boundary_entries, strict=True)
     rows = [(str(rank), *(f"{count:,}" for count in counts)) for rank, counts in enumerate(sizes)]
-    print_table(("worker", "inner", "boundary", "entries", "of them cross"), rows, left=0)
+    print_table(("worker", "inner", "boundary", "entries", "cross entries"), rows, left=0)
 
 
 def _scatter(stored: StoredProfile) -> dict[str, tuple[float, float]] | None:
@@ -272,9 +274,9 @@ def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: 
     if math.isnan(scale):
         raise ScenarioError("--scale: nan is not allowed; 0.001 to 1")
     if (graph is None) == (dataset is None):
-        raise click.UsageError("give one of GRAPH and --dataset")
+        raise click.UsageError("give either GRAPH or --dataset")
     if (gpus is None) == (partition is None):
-        raise click.UsageError("give one of --gpus and --partition")
+        raise click.UsageError("give either --gpus or --partition")
     if dataset is not None and partition is not None:
         raise ScenarioError("--partition: only valid with GRAPH; --gpus partitions a surrogate")
     if dataset is None and scale != 1.0:

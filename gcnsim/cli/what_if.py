@@ -155,7 +155,8 @@ def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None,
     """Search hundreds of machines and settings for one that meets a target.
 
     A recommended setting meets the target with a chance of at least --confidence. Its sampling rate
-    is at least --min-sampling-rate, its tau at most --max-staleness, unless recorded runs show what is accurate enough.
+    is at least --min-sampling-rate and its tau at most --max-staleness, unless the iterations of each method
+    are known (--runs, --iterations-needed METHOD=N).
 
     \b
     Examples:

@@ -162,8 +162,8 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     if front.options:
         left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
         caption = (
-            "Options that nothing beats, with their 90 % intervals and their numbers in the table; click a numbered"
-            f" point or its number for its answer.{left}"
+            "Options that nothing clearly beats, with their 90 % intervals and their numbers in the table; click a "
+            f"numbered point or its number for its answer.{left}"
         )
         figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), front.legend))
     if tornado.swings:

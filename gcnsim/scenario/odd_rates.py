@@ -141,7 +141,7 @@ def _figures(cluster: ClusterSpec) -> Iterator[str]:
             continue
         ratio = value / figure.value
         why = "with sparsity?" if field.startswith("flops") and _is(ratio, 2) else _why(ratio)
-        yield f"cluster.figures: {name} is {ratio:.3g} times the data sheet's ({figure.reference}): {why}"
+        yield f"cluster.figures: {name} is {ratio:.3g} times the datasheet's ({figure.reference}): {why}"
 
 
 def _is(ratio: float, times: float) -> bool:
@@ -151,7 +151,7 @@ def _is(ratio: float, times: float) -> bool:
 def _why(ratio: float) -> str:
     """The probable mistake behind a rate that is too high by `ratio`."""
     if _is(ratio, 2):
-        return "data sheets add both directions, and this is one"
+        return "datasheets add both directions, and this is one"
     if _is(ratio, BITS) or _is(ratio, 2 * BITS):
         return "bytes (GB/s) for bits (Gbps)?"
     return "more than one GPU's links, or both directions, added?"

@@ -27,7 +27,7 @@ class Recommend(Question):
     )
     budget: str | None = option("The machine costs at most this, e.g. 500USD/month, 10USD/hour", metavar="PRICE")
     hours_per_day: float | None = option(
-        "Hours of use per day, with --budget per day, month or year", kind="real", default="24"
+        "Hours of use per day, for a --budget per day, month or year", kind="real", default="24"
     )
     max_cost: str | None = option("The whole training run costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
@@ -47,7 +47,7 @@ class Recommend(Question):
         Question,
         "gpus",
         "Numbers of GPUs to choose from",
-        default="from 1 GPU up to four whole instances, at most 32 GPUs",
+        default="up to four whole instances, at most 32 GPUs; 2,4,8,16 with --device or --bandwidth",
     )
     device: Some[str] | None = reworded(
         Question, "device", "Types of GPU to choose from, instead of cloud instances", default=""
@@ -61,11 +61,11 @@ class Recommend(Question):
     bandwidth: Some[str] | None = reworded(
         Question, "bandwidth", "Bandwidths to choose from, with --device", default=None
     )
-    tau: Some[int] | None = reworded(Question, "tau", "Staleness to choose from", default="0 to 2")
+    tau: Some[int] | None = reworded(Question, "tau", "Values of tau to choose from", default="0 to 2")
     epsilon: Some[float | str] | None = reworded(
         Question, "epsilon", "Sampling rates to choose from", default="0.1 to 1"
     )
-    cache: Some[str | float] | None = reworded(Question, "cache", "Caches to choose from", default="0%,10%,30%")
+    cache: Some[str | float] | None = reworded(Question, "cache", "Cache sizes to choose from", default="0%,10%,30%")
     target_accuracy: float | str | None = reworded(
         Question, "target_accuracy", "Validation accuracy to reach, e.g. 90%"
     )

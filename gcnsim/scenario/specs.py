@@ -294,7 +294,7 @@ class WorkloadSpec:
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(
         QuantityRange(FRACTION, 0.0, 1.0, low_open=True),
-        "share of edges that cross partitions; null: assumed or counted",
+        "share of edges that cross parts; null: assumed or counted",
         None,
         optional=True,
     )

@@ -36,7 +36,7 @@ class WhatIf(Question):
         "method.name",
         many=LIST,
         names=("all",),
-        default="those named, else those compared",
+        default="those of --method",
         after="method",
     )
     rate: Some[float | str] | None = option(
@@ -70,7 +70,7 @@ class WhatIf(Question):
         after="partition_seeds",
     )
     fidelity: str | None = option(
-        "How flows share a link: exact or coarse",
+        "How shared links are simulated: exact or coarse",
         "run.fidelity",
         default=f"{{}}, coarse from {COARSE_FROM} GPUs",
         after="payload",

@@ -146,7 +146,15 @@ BOUNDARY_SCALE: Final = choice(
     "sampled boundary rows are divided by the rate, or by the share actually drawn",
 )
 GAMMA: Final = Knob(
-    "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
+    "gamma",
+    "",
+    "real",
+    0,
+    1,
+    False,
+    0.95,
+    (),
+    "decay of the running average of received rows or gradients (PipeGCN's smoothing)",
 )
 BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 6000, (), "training nodes in a worker's mini-batch")
 FANOUT: Final = Knob(
@@ -158,7 +166,7 @@ FANOUT: Final = Knob(
     False,
     None,
     (),
-    "neighbours drawn per node, a number or share for each layer; default: 2 per layer, 10 for distdgl and graphsage",
+    "neighbours drawn per node, a number or share for each layer; none: 2 per layer, 10 for distdgl and graphsage",
 )
 LAYER_SIZES: Final = Knob(
     "layer_sizes", "", "list", None, None, False, None, (), "nodes drawn per layer, instead of neighbours per node"
@@ -175,7 +183,7 @@ ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",
     ("unbiased", "self-normalised", "mean"),
-    "weights of drawn edges: divided by their probability, also scaled to the node's total weight, or a plain mean",
+    "drawn edges: divided by their probability, the same scaled to the node's total weight, or a plain mean",
 )
 COLD_START: Final = choice(
     "cold_start",
@@ -233,7 +241,7 @@ CLIP: Final = Knob(
     False,
     0.0,
     (),
-    "gradient clipping: largest norm of a layer's gradient, 1/sqrt(P) of it on each of P workers; 0: none",
+    "gradient clipping: largest norm of a layer's gradient, divided by sqrt(P) on each of P workers; 0: none",
 )
 
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(

@@ -159,7 +159,7 @@ _LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
 @click.option(
     "--workers-per-host", type=int, default=1, show_default=True, help="Workers on each host; they share its link."
 )
-@click.option("--bandwidth", required=True, help="Bandwidth of each host's link per direction, with packet headers.")
+@click.option("--bandwidth", required=True, help="Bandwidth of each host's link per direction, headers included.")
 @click.option("--latency", default="0us", show_default=True, help="Latency added in each direction between two hosts.")
 @click.option(
     "--limiter",
@@ -202,7 +202,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     Examples:
       python -m runtime.emulate --hosts 2 --bandwidth 500Mbps -- --method psc-gcn --tau 2
       python -m runtime.emulate --hosts 2 --workers-per-host 2 --bandwidth 1Gbps --plan plan.yaml --json
-      python -m runtime.emulate clean     (removes what a killed emulation left)
+      python -m runtime.emulate clean     (removes what a killed emulation left behind)
     """
     context.obj = given
 

@@ -63,7 +63,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """Measure each part of a workload alone on one device, with the training code; run nothing else meanwhile.
 
     Methods and knobs take several values, separated by commas: each combination is measured. The parts take turns
-    until the mean of each is known to within 2 %, or time is up. Data from other workers are available at once.
+    until the mean of each is known to within 2 %, or time is up. Data from other workers count as already received.
 
     \b
     Examples:

@@ -70,8 +70,8 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
 @click.option("--aggregator", default="plain", show_default=True, help="Kernels that sum neighbours: plain or dgl.")
 @click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
-@click.option("--no-network", is_flag=True, help="Measure no transfers between processes.")
-@click.option("--json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
+@click.option("--no-network", is_flag=True, help="Skip transfers between processes.")
+@click.option("--json", is_flag=True, help="Print the measurements as JSON, not as a table (gcnsim.measurements/1).")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Measure the training kernels on a GPU of this machine. Run nothing else meanwhile.

@@ -31,7 +31,7 @@ PROGRAM: Final = "runtime.survey"
     "--out", default="survey", show_default=True, help="Folder of the survey; an unfinished one is continued."
 )
 @click.option(
-    "--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end after this time."
+    "--minutes", type=float, default=30.0, show_default=True, help="Do not start a run that would end after this."
 )
 @click.option("--device", help="cpu or cuda.  [default: cuda where torch sees a GPU]")
 @click.option(
@@ -41,9 +41,11 @@ PROGRAM: Final = "runtime.survey"
 )
 @click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the built-in rule]")
 @click.option(
-    "--bandwidth", help="Bandwidth of each server's link per direction, with packet headers.  [default: as measured]"
+    "--bandwidth", help="Bandwidth of each server's link per direction, headers included.  [default: as measured]"
 )
-@click.option("--dry-run", is_flag=True, help="Only print what would be done, how long it takes and what is written.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only print what would be done, how long it would take and what it would write."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:

@@ -57,7 +57,7 @@ constraints: [fits]
 interval: none
 """
 
-_FIGURE = '{value: "%s", source: datasheet, reference: "data sheet", date: "2026-10"}'
+_FIGURE = '{value: "%s", source: datasheet, reference: "datasheet", date: "2026-10"}'
 DEVICE = f"""title: "My GPU"
 kind: gpu
 link: pcie4-x16
@@ -76,7 +76,7 @@ nic: {_FIGURE % "200Gbps"}
 cores: {_FIGURE.replace('"%s"', "64")}
 memory_bandwidth: {{value: "200GB/s", source: assumed, low: "100GB/s", high: "300GB/s", reference: "x", date: "2026"}}
 message_s: {_FIGURE % "0s"}
-gpudirect: {{value: true, source: datasheet, reference: "data sheet", date: "2026-10"}}
+gpudirect: {{value: true, source: datasheet, reference: "datasheet", date: "2026-10"}}
 """
 
 PRICES = """- {device: t4, instance: our-server, gpus: 4, price: "1.4EUR/h", source: "contract 7", date: "2026-03"}

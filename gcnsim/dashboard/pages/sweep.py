@@ -54,7 +54,7 @@ class Tables:
         if sweep.folder.points > MOST_POINTS:
             raise FileError(
                 f"{path}: has {sweep.folder.points:,} points; allowed here: {MOST_POINTS:,}; "
-                "gcnsim sweep best says the first of any number"
+                "gcnsim sweep best handles any number"
             )
         return sweep
 
@@ -92,7 +92,7 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     """The options of the page's job. Raises GcnsimError."""
     path = files.path(values["folder"])
     if path is None:
-        raise ScenarioError("folder: is empty; allowed: a folder of gcnsim sweep below that of the dashboard (--files)")
+        raise ScenarioError("folder: is empty; allowed: a folder of gcnsim sweep in the --files folder")
     return {
         "folder": path,
         "name": values["folder"],
@@ -129,7 +129,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     best = sweep.best(None, chosen["by"], records=records, descending=chosen["descending"], where=chosen["where"])
     children = [html.P(_status(sweep, records, best), className="note")]
     if not best:
-        none = "No point is answered." if not chosen["where"] else "No answered point passes the filter."
+        none = "No point is done." if not chosen["where"] else "No finished point passes the filter."
         return html.Div([html.H2(none), *children])
     axes = [axis.path for axis in sweep.question.axes]
     data = parallel_data(best, axes, chosen["by"])
@@ -153,10 +153,10 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
 def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any]) -> str:
     done = sum(record["state"] == "done" for record in records)
     others = len(records) - done
-    text = f"{len(best):,} of {plural(done, 'answered point')} shown"
+    text = f"{len(best):,} of {plural(done, 'finished point')} shown"
     text += f"; {others:,} refused or too large" if others else ""
     left = sweep.folder.points - len(records)
-    return text + (f"; {left:,} not yet asked, run the sweep again to continue." if left else ".")
+    return text + (f"; {left:,} not yet done; run the sweep again to continue." if left else ".")
 
 
 def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:

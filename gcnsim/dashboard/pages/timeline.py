@@ -51,7 +51,7 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
         return {"run": run, "name": values["run"], "measured_compute": measured, "worker": worker, **given}
     for name, path in given.items():
         if path is not None:
-            raise ScenarioError(f"{name}: is of a recorded run; allowed: with one, or nothing")
+            raise ScenarioError(f"{name}: needs a recorded run; give one, or leave this empty")
     chosen = question(values)
     return {"setting": chosen.row_options(files.path(chosen.graph), values["method"]), "worker": worker}
 
@@ -59,7 +59,7 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
 def _worker(text: str) -> int | None:
     """The one worker to show; None for an empty text. Raises ScenarioError."""
     if text and not text.isdecimal():
-        raise ScenarioError(f"worker: {text[:40]!r} is not allowed; a whole number, or nothing for all")
+        raise ScenarioError(f"worker: {text[:40]!r} is not allowed; a whole number, or nothing for the slowest")
     return int(text) if text else None
 
 

@@ -39,9 +39,9 @@ FIRST: Final = PageQuestion()
 ABOUT: Final = "How long training takes, and why. Also: "
 PRESETS: Final = (
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
-    ("Buy or rent?", "/plan?target_iteration=0.75s", "What the speed of six T4s costs to rent."),
+    ("What to rent?", "/plan?target_iteration=0.75s", "Rent a machine as fast as six T4s."),
     (
-        "200 USD on spot?",
+        "Train for 200 USD on spot?",
         "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
         "&interruptions=0.05&checkpoint=30s&restart=5min",
         "20,000 iterations on ogbn-products.",
@@ -53,11 +53,11 @@ PAGES: Final = (
     ("/plan", "what to rent"),
     ("/sweep", "a sweep"),
     ("/timeline", "each operation"),
-    ("/validation", "recorded runs predicted"),
+    ("/validation", "predictions of recorded runs"),
 )
 CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
-    True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
+    True: "Lines: iteration time; bands: its 90 % interval; the dotted line marks the slider's value.",
 }
 
 
@@ -105,15 +105,21 @@ def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
         [
             parts.text_field("beside", "A second bandwidth (Gbps)", second),
             parts.text_field(
-                "graph", "Own graph or profile: a path below --files, or upload it", question.graph, lists.graphs
+                "graph",
+                "Your own graph or profile: a path in the --files folder, or upload it",
+                question.graph,
+                lists.graphs,
             ),
             html.Label([html.Span("Upload"), html.Div(id="upload")], className="field"),
             *more,
             parts.text_field(
-                "measured", "Measured compute (runtime.measure) below --files", question.measured, lists.measured
+                "measured",
+                "Measured compute (runtime.measure) in the --files folder",
+                question.measured,
+                lists.measured,
             ),
             parts.text_field(
-                "calibration", "Calibration record below --files", question.calibration, lists.calibrations
+                "calibration", "Calibration record in the --files folder", question.calibration, lists.calibrations
             ),
         ],
         className="wide",
@@ -179,7 +185,9 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
             _source(question, lists, own),
             html.Section([html.H2("Results"), html.Div(id="rows")], className="result"),
             parts.command_line(),
-            parts.job_panel("The whole answer", "Why, next steps, and files; answer.html has it all without a server."),
+            parts.job_panel(
+                "The whole answer", "Reasons, next steps, and files; answer.html has it all without a server."
+            ),
         ],
         id="asked",
     )
@@ -313,7 +321,7 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
 
 def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
     """The rows of the question, and those of the pinned one, if there is one."""
-    says = "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"
+    says = "Rows of the setting, the fastest first; the range covers 90 % of the draws"
     shown = [parts.table(rows, says)]
     return [*shown, parts.table(sorted(pinned, key=_time), "Rows of A")] if pinned else shown
 
@@ -356,7 +364,7 @@ def machine(
     """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
     as its user does."""
     name = "" if measured is None else measured.device["name"]
-    badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
+    badge, basis = UNCALIBRATED, "computed from datasheets and assumptions"
     if question.calibration:
         badge, basis = CALIBRATED, f"computed with {question.calibration}"
     if measured is not None:

@@ -100,7 +100,7 @@ def test_the_same_call_writes_the_same_bytes_in_any_number_of_processes(ring: Pa
 def test_users_errors_are_one_line(ring: Path, tmp_path: Path, refused: Refused) -> None:
     out, record = ("--out", tmp_path / "t"), ("trace", "record", ring)
     neither_nor_both = [refused(*record, *out), refused(*record, "--parts", "2", "--partition", "p", *out)]
-    assert all("give one of --parts and --partition" in line for line in neither_nor_both)
+    assert all("give either --parts or --partition" in line for line in neither_nor_both)
     assert "sampler: unknown 'unifrm'; did you mean 'uniform'?" in refused(
         *record, "--parts", "2", "--sampler", "unifrm", *out
     )
@@ -263,8 +263,8 @@ def test_the_same_call_writes_the_same_bytes(ring: Path, tmp_path: Path) -> None
 
 def test_users_errors_of_profiles_are_one_line(ring: Path, tmp_path: Path, refused: Refused) -> None:
     out = ("--out", tmp_path / "p")
-    assert "give one of GRAPH and --dataset" in refused("trace", "profile", "--gpus", "2", *out)
-    assert "give one of --gpus and --partition" in refused("trace", "profile", ring, *out)
+    assert "give either GRAPH or --dataset" in refused("trace", "profile", "--gpus", "2", *out)
+    assert "give either --gpus or --partition" in refused("trace", "profile", ring, *out)
     assert "--scale: 0.5 is only valid with --dataset" in refused(
         "trace", "profile", ring, "--gpus", "2", "--scale", "0.5", *out
     )
@@ -283,7 +283,7 @@ def test_users_errors_of_profiles_are_one_line(ring: Path, tmp_path: Path, refus
     assert "yelp-surrogate: partitioning needs about " in refused(
         "trace", "profile", "--dataset", "yelp", "--gpus", "2", "--max-memory", "1.5GiB", *out
     )
-    assert "give one of FILE and --dataset" in refused("trace", "info")
+    assert "give either FILE or --dataset" in refused("trace", "info")
     assert "--dataset and --gpus go together" in refused("trace", "info", "--dataset", "yelp")
     assert "unknown dataset 'yep'; did you mean 'yelp'" in refused("trace", "info", "--dataset", "yep", "--gpus", "2")
     assert not (tmp_path / "p").exists()

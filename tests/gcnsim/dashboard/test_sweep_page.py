@@ -53,7 +53,7 @@ def test_the_table_has_the_points_in_order(folder: Path) -> None:
 
 
 def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
-    assert "No answered point passes the filter." in shown(folder, where="iteration_s < 0")
+    assert "No finished point passes the filter." in shown(folder, where="iteration_s < 0")
 
 
 @pytest.mark.parametrize(

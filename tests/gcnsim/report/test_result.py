@@ -69,7 +69,7 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationRepo
             "interval": "90 % of random draws",
             "assumptions": [],
             "measured": [],
-            "calibration": "none: figures of data sheets",
+            "calibration": "none: figures of datasheets",
             "engine": "reference",
             "version": "0.1.0",
             "seed": 0,
@@ -105,7 +105,7 @@ Provenance
   model: GCN of 2 layers
   device: 2 x NVIDIA T4
   interval: 90 % of random draws
-  calibration: none: figures of data sheets
+  calibration: none: figures of datasheets
   engine: reference
   version: 0.1.0
   seed: 0

@@ -206,7 +206,7 @@ P4D = {"host": "p4d.24xlarge", "device": "a100-40", "bandwidth": "400Gbps"}
         (P4D | {"bandwidth": "800Gbps"}, ("a p4d.24xlarge has", "4 adapters together", "both directions")),
         (P4D | {"gpus": 24, "bandwidth": "1200Gbps"}, ("all 3 servers added?",)),
         (P4D | {"bandwidth": "400GB/s"}, ("400 GB/s for 400 Gbps?",)),
-        ({"figures": "pcie3-x16.bandwidth=32GB/s"}, ("2.03 times the data sheet's", "both directions")),
+        ({"figures": "pcie3-x16.bandwidth=32GB/s"}, ("2.03 times the datasheet's", "both directions")),
         ({"device": "h100", "figures": "h100.flops_fp16=1979TFLOP/s"}, ("with sparsity?",)),
         ({"host_memory": "900GB/s"}, ("more than the memory of a generic-16 moves",)),
     ],
