@@ -21,17 +21,17 @@ import numpy as np
 from gcnsim.core.errors import FileError, nearest
 from gcnsim.evidence.published_answers import Progress, RangeOfResults, answer
 from gcnsim.evidence.published_facts import PREDICTED, FactRow
-from gcnsim.evidence.published_quantities import GIVEN_BASE, QUANTITIES, iteration_seconds, predicted
+from gcnsim.evidence.published_quantities import GIVEN_BASE, QUANTITIES, WHOLE_S, iteration_seconds, predicted
 from gcnsim.evidence.row_scenario import RowScenario, is_fitted, scenario_of_row
 from gcnsim.hardware import platform, platforms
 from gcnsim.methods import create_method
 from gcnsim.simulation.diagnosis import impossible_time
 
 SHORT_S: Final = 0.05
-"""Seconds below which a published time is judged by its absolute error."""
+"""Seconds below which a published phase is judged by its absolute error."""
 
 SHORT_ERROR_S: Final = 0.02
-"""Absolute error that counts as the whole tolerance of such a time."""
+"""Absolute error that counts as the whole tolerance of such a phase."""
 
 TOLERANCE: Final = 0.25
 """The largest error of a cell that a good fit leaves."""
@@ -61,15 +61,16 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Signed relative error; of a time below SHORT_S, its absolute error as a share of what 25 % stand for."""
+        """Signed relative error; of a phase below SHORT_S, its absolute error as a share of what 25 % stand for."""
         if not self.judged or self.predicted is None or self.published is None:
             return None
         return error_of(self.metric, self.predicted, self.published)
 
 
 def error_of(metric: str, value: float, published: float) -> float:
-    """Signed relative error; a time below SHORT_S counts TOLERANCE where it is SHORT_ERROR_S off."""
-    if metric.endswith("_s") and metric != "epochs_per_s" and published < SHORT_S:
+    """Signed relative error; a phase below SHORT_S counts TOLERANCE where it is SHORT_ERROR_S off."""
+    phase = metric.endswith("_s") and metric not in WHOLE_S and metric != "epochs_per_s"
+    if phase and published < SHORT_S:
         return (value - published) / SHORT_ERROR_S * TOLERANCE
     return value / published - 1.0
 

@@ -163,10 +163,11 @@ def test_null_models_start_from_the_printed_vanilla_run(cells: list[Cell]) -> No
     assert cells[0].nulls == {}
 
 
-def test_short_times_are_judged_by_their_absolute_error() -> None:
+def test_short_phases_are_judged_by_their_absolute_error_and_whole_times_never() -> None:
     assert error_of("reduce_s", 0.03, 0.01) == pytest.approx(0.25)
     assert error_of("communication_s", 0.0, 0.0) == 0.0
     assert error_of("total_s", 0.6, 0.5) == pytest.approx(0.2)
+    assert error_of("epoch_s", 0.03, 0.02) == pytest.approx(0.5)
     assert error_of("epochs_per_s", 0.05, 0.04) == pytest.approx(0.25)
 
 
