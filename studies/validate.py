@@ -92,7 +92,7 @@ def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, qu
     if keep and quiet:
         listed = {} if part == COMMITTED else {"refused": {run.name: reason for run, reason in refused.items()}}
         write_kept(part, found | listed)
-        write_table(TABLES[part], result_table(found, checks) + methods)
+        write_table(TABLES[part], result_table(found, checks, settings=not methods) + methods)
     elif keep:
         sys.stderr.write(f"{JSON} is as before: the machine was not quiet\n")
     return int(not (quiet and all(kept for _, kept in checks)))

@@ -44,8 +44,8 @@ def write_table(name: str, text: str, path: Path = PAGE) -> None:
     _replace(path, head + begin + text + end + tail)
 
 
-def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]]) -> str:
-    """What became of each bound of the committed set, and its settings, in Markdown."""
+def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]], *, settings: bool) -> str:
+    """What became of each bound of a set and, if wanted, the errors by setting, in Markdown."""
     lines = ["| bound | kept |", "|---|---|"]
     lines += [f"| {words} | {'yes' if kept else '**missed**'} |" for words, kept in judged]
     lines += ["", "| figure | result |", "|---|---|"]
@@ -61,13 +61,14 @@ def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]]) -> st
     lines.append(f"| bias | {_percent(found['bias'], sign='+')} |")
     for phase, value in found["phases"].items():
         lines.append(f"| {phase}, 90th percentile of the iteration | {_percent(value['p90'])} |")
-    lines += ["", "| setting | runs | mean error | bias |", "|---|---|---|---|"]
-    settings: dict[str, list[float]] = {}
-    for row in found["rows"]:
-        settings.setdefault(row["setting"], []).append(row["error"])
-    for setting, errors in sorted(settings.items()):
-        mean, bias = sum(map(abs, errors)) / len(errors), sum(errors) / len(errors)
-        lines.append(f"| {setting} | {len(errors)} | {_percent(mean)} | {_percent(bias, sign='+')} |")
+    if settings:
+        lines += ["", "| setting | runs | mean error | bias |", "|---|---|---|---|"]
+        by_setting: dict[str, list[float]] = {}
+        for row in found["rows"]:
+            by_setting.setdefault(row["setting"], []).append(row["error"])
+        for setting, errors in sorted(by_setting.items()):
+            mean, bias = sum(map(abs, errors)) / len(errors), sum(errors) / len(errors)
+            lines.append(f"| {setting} | {len(errors)} | {_percent(mean)} | {_percent(bias, sign='+')} |")
     return "\n".join(lines) + "\n"
 
 

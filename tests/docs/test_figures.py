@@ -41,7 +41,7 @@ ALLOWED: Final = {
     ("dashboard.md", "at most 64 MiB"): "the limit of an upload in gcnsim.dashboard.guard",
     ("emulation.md", ""): "constants of the emulation, which run.json records",
     ("faults.md", ""): "a table of simulations and one of measurements, each with its command",
-    ("files.md", "YAML has at most 1 MiB"): "the limit of gcnsim.core.yaml_files",
+    ("files.md", "YAML file may have at most 1 MiB"): "the limit of gcnsim.core.yaml_files",
     ("files.md", "A 2 x 2 table"): "a shape",
     ("files.md", "60 %, 20 %, 20 %"): "the rule of that dataset's own loader",
     ("files.md", "at most 8 GiB of text"): "the limit of the reader of profiler traces",
