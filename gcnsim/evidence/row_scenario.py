@@ -17,12 +17,18 @@ from typing import Final
 
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.evidence.published_facts import FactRow
-from gcnsim.evidence.published_systems import CAGNET, WHOLE_PAPERS, System, method_of, system_of
-from gcnsim.evidence.remeasured import is_remeasured
-from gcnsim.evidence.remeasured import scenario_of as remeasured_scenario
-from gcnsim.methods import COMPARED, Method
-from gcnsim.scenario import Scenario, load_scenario
-from gcnsim.workload import dataset
+from gcnsim.evidence.published_systems import (
+    CAGNET,
+    KEEPS_INPUTS,
+    REMEASURED,
+    WHOLE_PAPERS,
+    System,
+    method_of,
+    system_of,
+)
+from gcnsim.methods import COMPARED, Method, create_method
+from gcnsim.scenario import DIRECT, LEAN, Scenario, WorkloadSpec, load_scenario
+from gcnsim.workload import dataset, datasets
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 """The settings: PAPER-DATASET.yaml, with the name of the platform behind it where a paper has two for a dataset."""
@@ -30,8 +36,12 @@ FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60", ("bns_gcn", "table11"): "-inputs"}
 """Tables on the second platform of their paper, or whose one row that may be fitted asks for another reading."""
 
-REMEASURED: Final = "remeasured"
-"""What the names of settings begin with that are of a platform on which others measured."""
+ONE_A_SERVER: Final = frozenset({"bajaj-logs2023"})
+"""Papers that do not print on how many servers their GPUs were. On four, of 1 Gbit/s, a worker's rows take as long as
+is printed; within one they would take a tenth of it."""
+
+BNS_RATE: Final = 0.1
+"""The sampling rate of BNS-GCN's scripts."""
 
 ONE_BY_ONE: Final = 128
 """Tables' workers that are simulated one by one: of more, a few stand for all."""
@@ -76,7 +86,7 @@ def scenario_of_row(
 
 def _scenario_of_row(row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str]) -> RowScenario | str:
     """As `scenario_of_row`, with fitted figures."""
-    if is_remeasured(row):
+    if "platform" in row.fields:
         return _remeasured(row)
     system = system_of(row)
     if isinstance(system, str):
@@ -108,11 +118,58 @@ def _scenario_of_row(row: FactRow, rows: Sequence[FactRow], platforms: Mapping[s
 
 def _remeasured(row: FactRow) -> RowScenario | str:
     """What to simulate for a row that names its own platform."""
-    base = setting(f"{REMEASURED}-{row.fields['platform']}")
+    fields = row.fields
+    base = setting(f"remeasured-{fields['platform']}")
     if base is None:
-        return f"no setting of the platform {row.fields['platform']!r}"
-    found = remeasured_scenario(row, base)
-    return found if isinstance(found, str) else RowScenario(*found)
+        return f"no setting of the platform {fields['platform']!r}"
+    name = f"{fields['dataset']}-train" if fields.get("inductive") else fields["dataset"]
+    if name not in datasets():
+        return f"no dataset {name!r}"
+    system = REMEASURED.get(fields["method"])
+    if system is None:
+        return f"no schedule of {fields['method']!r}"
+    if fields["gpus"] % fields["servers"]:
+        return f"{fields['gpus']} GPUs are not even over {fields['servers']} servers"
+    method = method_of(replace(row, fields={"rate": BNS_RATE, **fields}), system)
+    per_server = 1 if row.paper in ONE_A_SERVER else fields["gpus"] // fields["servers"]
+    cluster = replace(base.cluster, gpus=fields["gpus"], gpus_per_server=per_server)
+    if method.mini_batches:
+        cluster = replace(cluster, implementation=LEAN, transport=DIRECT)
+    try:
+        if method.mini_batches and "fanout" in fields:
+            fanout = fields["fanout"] if isinstance(fields["fanout"], list) else [fields["fanout"]] * fields["layers"]
+            method = create_method(method.name, batch=fields["batch_per_gpu"], fanout=tuple(fanout))
+        workload = _workload(row, base, name, method)
+        return RowScenario(replace(base, workload=workload, cluster=cluster, method=method), system)
+    except ScenarioError as error:
+        raise FileError(f"{row.place}: {error}") from None
+
+
+def _workload(row: FactRow, base: Scenario, name: str, method: Method) -> WorkloadSpec:
+    """Dataset and model of the row; heads are averaged, as the released code has it."""
+    fields = row.fields
+    attends, heads, dense = fields["model"] == "gat", fields.get("heads", 1), fields.get("linear_layers", 0)
+    summed = _precomputed(row, attends=attends, method=method)
+    return replace(
+        base.workload,
+        dataset=name,
+        model=fields["model"],
+        layers=fields["layers"] + dense,
+        dense_layers=dense,
+        hidden=fields["hidden"],
+        heads=heads,
+        heads_joined="averaged" if heads > 1 else base.workload.heads_joined,
+        keep_inputs=attends and summed,
+        preaggregate=not attends and summed,
+    )
+
+
+def _precomputed(row: FactRow, *, attends: bool, method: Method) -> bool:
+    """Whether the first layer's inputs are exchanged and summed once, before training: as the row says, else as the
+    scripts do, those of BNS-GCN and of attention with, PipeGCN's of GraphSAGE without."""
+    if "use_pp" in row.fields:
+        return bool(row.fields["use_pp"])
+    return not method.mini_batches and (attends or method.name in KEEPS_INPUTS)
 
 
 @cache

@@ -30,11 +30,10 @@ import torch
 from gcnsim.core.ids import Rank
 from gcnsim.hardware import LinkProfile, device, figures_of, host, link
 from runtime.accelerator.clock import NS, Lane, ScaledRecorder, now, sleep_until, wake_sharply
-from runtime.accelerator.exchange import WaitingExchange
 from runtime.emulation import Accelerator, Emulation
 from runtime.emulation.priority import realtime_priority
 from runtime.emulation.spec import COPIES, TABLE_BYTES, TABLE_CELLS
-from runtime.exchange import Channel, Exchange
+from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place
 
@@ -91,10 +90,6 @@ class WaitMachine:
     def recorder(self, *, enabled: bool) -> ScaledRecorder:
         """Of what the waits stand for."""
         return ScaledRecorder(self.place.rank, self.scale, enabled=enabled)
-
-    def exchange(self, *arguments: Any, **named: Any) -> Exchange:
-        """An exchange whose packing and copies are waits; arguments as of `Exchange`."""
-        return WaitingExchange(self, *arguments, **named)
 
     def measured(self, channel: Channel, control: Channel | None) -> dict[str, Any]:
         """The facts for the run's record, with the network's latencies, just before the first iteration; all workers

@@ -23,11 +23,10 @@ from gcnsim.cost import (
     id_bytes,
     rebuild_seconds,
 )
-from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_workers import CpuWriter
 from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter
 from gcnsim.methods.families.released_code import id_streams, id_width
-from gcnsim.methods.method import Facts
+from gcnsim.methods.method import Facts, Method
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 
@@ -91,7 +90,7 @@ class NodesOnCpu(CpuWriter):
 class NodesOnGpu(GpuWriter):
     """Samples on a CPU thread or the GPU; it waits for the ids, then selects the entries of sampled nodes."""
 
-    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+    def __init__(self, method: Method, facts: Facts) -> None:
         super().__init__(method, facts)
         if not method.rate:
             self.exchanges = self.beneath = False
