@@ -23,8 +23,8 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
-from gcnsim.core.allocation import keep_freed_blocks
 from gcnsim.core.errors import GcnsimError, KilledError, nearest
+from gcnsim.core.resources import keep_freed_blocks
 from gcnsim.core.signals import interrupt_of, raising_signals
 from gcnsim.core.terminal import screened
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gcnsim.core import units
 from gcnsim.core.errors import FileError, ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.catalogue import DATA
 from gcnsim.hardware.own_files import file_stamp

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.methods.method import OVERLAP, SHARED_KNOBS, Method
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.knobs import KNOBS, Knob, knob_of

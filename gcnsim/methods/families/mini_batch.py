@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.per_layer import PerLayer
 from gcnsim.cost import Memory, batch_memory
 from gcnsim.methods.method import FEATURES, Loading, Method, Placement
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob
 from gcnsim.workload.mini_batches import passes, subgraphs
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.per_layer import PerLayer
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob
 from runtime.methods.method import Method
 from runtime.options import Options, flag
 
