@@ -23,7 +23,7 @@ from gcnsim.evidence.published_facts import FactRow
 from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row
 from gcnsim.evidence.table_cells import Cell, reproduce
 from gcnsim.hardware import Figure, platform, platforms
-from gcnsim.hardware.platforms import FOLDER
+from gcnsim.hardware.catalogue import FOLDER
 
 DAMPED: Final = 0.15
 SPREAD: Final = 2.0

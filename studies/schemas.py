@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.records import calibration as record
-from gcnsim.records import compute_header as header
+from gcnsim.records import compute_facts as header
 from gcnsim.records import run_files as files
 from gcnsim.records.calibration import Calibration
 from gcnsim.records.run_files import Cluster

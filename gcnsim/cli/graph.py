@@ -27,7 +27,7 @@ from gcnsim.graph.describe import components, degree_bins, degree_percentiles, h
 from gcnsim.graph.formats.layouts import DglFacts, DglFolder
 from gcnsim.graph.formats.nodes import MASKS, NodeArrays, check_features, named_arrays, read_nodes
 from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.memory import check_memory
+from gcnsim.graph.load import check_memory
 
 _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 

@@ -21,7 +21,7 @@ from gcnsim.core.processes import cores
 from gcnsim.core.units import fraction
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.assign import partition_graph
-from gcnsim.graph.memory import check_memory
+from gcnsim.graph.load import check_memory
 from gcnsim.graph.parts import Partitioning, split
 from gcnsim.trace import (
     Replay,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.graph.partition_facts import SeedVariation, partition_scatter
+from gcnsim.graph.describe import SeedVariation, partition_scatter
 from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
 from gcnsim.simulation.profile_source import cross_end, drawn_counts

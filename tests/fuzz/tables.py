@@ -22,7 +22,7 @@ from gcnsim.planning.sweep_ranges import read_axis
 from gcnsim.planning.sweep_run import run
 from gcnsim.planning.sweep_table import read_filters
 from gcnsim.planning.sweep_work import Cores
-from gcnsim.records.measured_run import read_measured
+from gcnsim.records.recorded_run import read_measured
 from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import page_figures

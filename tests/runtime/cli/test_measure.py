@@ -18,7 +18,7 @@ import torch
 
 from gcnsim.core.parquet import read_parquet_table
 from gcnsim.graph import load_graph
-from gcnsim.records.compute_header import FORMAT
+from gcnsim.records.compute_facts import FORMAT
 from gcnsim.records.compute_reading import read_measured_compute
 from gcnsim.timeline import KINDS
 from runtime.cli.measure import main

@@ -20,7 +20,7 @@ from gcnsim.graph.csr import Cleaning
 from gcnsim.graph.formats.arrays import opened, read_npy
 from gcnsim.graph.formats.source import file_start, file_text
 from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.memory import memory_to_load
+from gcnsim.graph.load import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import NODES, SOURCES, TARGETS, ring
 
 
