@@ -13,8 +13,8 @@ from typing import Any, Final
 import click
 
 from gcnsim import hardware, workload
-from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.cli.outputs import print_table
+from gcnsim.cli.questions import complete_any, complete_kind
 from gcnsim.core import units
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name

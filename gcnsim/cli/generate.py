@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, print_columns
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, progress
 from gcnsim.core.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.core.units import format_bytes, nbytes

@@ -17,9 +17,8 @@ import numpy as np
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.generate import command as generate
 from gcnsim.cli.ids import ids_options, map_path, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.cli.partition import command as partition
-from gcnsim.cli.progress import progress
 from gcnsim.core.errors import FileError
 from gcnsim.core.units import format_bytes
 from gcnsim.graph import Graph, graph_warnings, load_graph

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from gcnsim.cli.outputs import check_folder
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_folder, progress
 from gcnsim.core.errors import FileError, nearest
 
 

@@ -10,8 +10,7 @@ import click
 
 from gcnsim import api
 from gcnsim.api.iterations import SCENARIOS
-from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, progress, scenario_files, show_and_write
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.units import format_seconds
 

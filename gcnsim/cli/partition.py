@@ -15,8 +15,7 @@ from click.core import ParameterSource
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray
 from gcnsim.graph import Graph, graph_notes, load_graph

@@ -9,8 +9,7 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
-from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_folder, progress, scenario_files, show_and_write
 from gcnsim.cli.questions import WithFaults, options_as, with_fields
 from gcnsim.core.errors import ScenarioError
 

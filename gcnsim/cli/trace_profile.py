@@ -11,8 +11,7 @@ import click
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.container import kind_of
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.processes import cores

@@ -30,7 +30,6 @@ from gcnsim.graph.formats.edges import (
     read_edges,
     read_parquet,
 )
-from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market, read_metis
 from gcnsim.graph.formats.npz import NPY, edge_table_size, read_edge_table, read_npz, stored_size
 from gcnsim.graph.formats.source import GraphSize, file_start, file_text, text_size
@@ -269,6 +268,8 @@ def _refuse(name: str | Path, what: str, needed: int, max_memory: float) -> None
 
 def _size(path: Path, features: bool) -> GraphSize:
     if path.is_dir():
+        from gcnsim.graph.formats.layouts import layout_of
+
         return layout_of(path).size(features=features)
     start = file_start(path, len(NPY))
     if start == NPY:

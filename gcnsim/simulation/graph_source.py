@@ -36,7 +36,7 @@ from gcnsim.trace import AccessTrace, PreparedSampling, prepared_sampling, recor
 from gcnsim.trace.access import counts
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload.draws import NODES
-from gcnsim.workload.norms import read_norms
+from gcnsim.workload.samplers import read_norms
 
 
 class GraphSource(Source):

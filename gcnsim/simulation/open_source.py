@@ -13,11 +13,10 @@ from gcnsim.graph import Graph, two_columns
 from gcnsim.scenario import PartitionSpec, Scenario, WorkloadSpec
 from gcnsim.simulation.batches import TRAIN
 from gcnsim.simulation.model import CLASSES, FEATURES, HIDDEN, LAYERS, MODEL, Declared
-from gcnsim.simulation.profile_source import ProfileSource
+from gcnsim.simulation.profile_source import ProfileSource, SurrogateSource
 from gcnsim.simulation.published_tables import PublishedTables
 from gcnsim.simulation.source import Source
 from gcnsim.simulation.statistics_source import StatisticsSource
-from gcnsim.simulation.surrogate_source import SurrogateSource
 from gcnsim.trace.packaged_profiles import profiled_parts
 from gcnsim.workload import DatasetFacts, dataset
 

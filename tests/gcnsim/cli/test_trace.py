@@ -21,7 +21,7 @@ from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile
 from gcnsim.trace.sizes_only import mean_ratio
 from gcnsim.trace.stored_profile import read_profile, write_profile
 from gcnsim.workload import dataset
-from gcnsim.workload.norms import write_norms
+from gcnsim.workload.samplers import write_norms
 from tests.gcnsim.cli.conftest import RING, Refused
 
 
