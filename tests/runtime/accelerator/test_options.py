@@ -13,7 +13,7 @@ import pytest
 from gcnsim.core.streams import stream
 from runtime.accelerator.clock import NS, Lane, now, sleep_until
 from runtime.accelerator.machine import CopyLink, Table, shared
-from runtime.cli.emulate import main
+from runtime.emulate.command import main
 from runtime.emulation.spec import TABLE_BYTES
 from runtime.launch import Place
 from tests.runtime.crew import Crew

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.core.parquet import read_parquet_table
-from runtime.cli.measure import main
+from runtime.measure import main
 from runtime.measuring.document import KEY
 from tests.runtime.conftest import Case
 from tests.runtime.crew import Crew
