@@ -12,7 +12,7 @@ import torch.distributed as dist
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.launch import Place, connect, disable_malloc_trim
-from runtime.microbench import copies, maps, network, rows, sampling, sharing, sums
+from runtime.microbench import kernels, network, sharing
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import prepared
 from runtime.microbench.measurements import Measurement
@@ -59,10 +59,12 @@ def _alone(bench: Bench, rounds: int) -> None:
     shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
         bench.wake()
-        for part in (sums, maps, rows, sampling):
-            part.measure(shorter)
+        kernels.measure_sums(shorter)
+        kernels.measure_maps(shorter)
+        kernels.measure_rows(shorter)
+        kernels.measure_sampling(shorter)
         if bench.on_gpu:
-            copies.measure(shorter)
+            sharing.measure_copies(shorter)
 
 
 def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel]) -> None:
@@ -70,7 +72,7 @@ def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: d
     for count in bench.request.workers:
         _together(place, channels)
         if place.rank < count:
-            sharing.measure(bench, ready, channels.get(count), count)
+            sharing.measure_sharing(bench, ready, channels.get(count), count)
 
 
 def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:

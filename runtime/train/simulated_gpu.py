@@ -8,11 +8,10 @@ from typing import Any
 
 from gcnsim.core.ids import Iteration
 from gcnsim.workload import layer_shapes
-from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSampler, Sampler
 from runtime.accelerator.lengths import GraphCounts, OpSeconds
-from runtime.accelerator.machine import WaitMachine
+from runtime.accelerator.machine import NS, ScaledRecorder, WaitMachine
 from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
 from runtime.accelerator.measured_lengths import MeasuredSeconds
 from runtime.emulation.priority import realtime_priority

@@ -85,7 +85,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/methods/bns_gcn/worker.py:BnsGcnWorker.__init__": "opens a channel between workers",
     "runtime/methods/psc_gcn/worker.py:PscGcnWorker.__init__": "opens a channel between workers",
     "runtime/methods/worker.py:MethodWorker.start": "opens a channel between workers",
-    "runtime/measuring/neighbour.py:main": "of the process that started this one",
+    "runtime/measuring/neighbours.py:main": "of the process that started this one",
     "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
     "runtime/microbench/request.py:from_json": "of the process that started this one",
     "runtime/record/folder_lock.py:lock_folder": "a lock",

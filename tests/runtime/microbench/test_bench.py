@@ -12,12 +12,11 @@ from torch import Tensor
 
 from gcnsim.hardware import device, devices
 from runtime.aggregate import Rows
-from runtime.microbench import FULL, KERNELS, QUICK, TINY, Measurement, MicrobenchRequest, TimeBudget, sums
+from runtime.microbench import FULL, KERNELS, QUICK, TINY, Measurement, MicrobenchRequest, TimeBudget, kernels
 from runtime.microbench.bench import APART, APART_ON_GPU, Bench, no_collector, samples
 from runtime.microbench.inputs import Shape, facts_of, made_part, made_rows, matrix_of
-from runtime.microbench.maps import learnt_map
-from runtime.microbench.sharing import measure
-from runtime.microbench.sums import MOST_WORK_ON_GPU
+from runtime.microbench.kernels import MOST_WORK_ON_GPU, learnt_map
+from runtime.microbench.sharing import measure_sharing
 from tests.runtime.crew import Crew
 from tests.runtime.microbench.network_jobs import transfers
 
@@ -79,7 +78,7 @@ def test_on_a_gpu_rows_lie_further_apart_and_products_outgrow_its_cache(budget: 
     assert mine.sets(1 << 20) * (1 << 20) == APART_ON_GPU
     caches = {name: gpu.l2_cache.value for name in devices() if (gpu := device(name)).l2_cache is not None}
     assert 2 * max(caches.values()) <= APART_ON_GPU
-    gathered = [4.0 * 128 * shape.columns for shape in sums._on_gpu(mine) if shape.entries * 128 <= MOST_WORK_ON_GPU]
+    gathered = [4.0 * 128 * shape.columns for shape in kernels._on_gpu(mine) if shape.entries * 128 <= MOST_WORK_ON_GPU]
     assert min(gathered) < caches["t4"] * 1.5, "held by the cache of any GPU"
     assert max(gathered) > 3 * caches["h200"]
 
@@ -148,7 +147,7 @@ def measured(channel: Channel | None) -> list[Measurement]:
     measurements: list[Measurement] = []
     bench = Bench(MicrobenchRequest(TINY), torch.device("cpu"), measurements.append)
     calls: list[int] = []
-    measure(bench, [("gemm", {"rows": 3.0}, calls.append)], channel, 1 if channel is None else 2)  # type: ignore[arg-type]
+    measure_sharing(bench, [("gemm", {"rows": 3.0}, calls.append)], channel, 1 if channel is None else 2)  # type: ignore[arg-type]
     assert calls[0] == 0
     assert calls[1:] == list(range(len(calls) - 1)), "one call before all begin"
     return measurements

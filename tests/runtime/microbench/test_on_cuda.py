@@ -27,9 +27,9 @@ from runtime.microbench import (
 )
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+from runtime.microbench.kernels import launch, product
 from runtime.microbench.measurements import NETWORK
 from runtime.microbench.sharing import ALONE
-from runtime.microbench.sums import launch, product
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

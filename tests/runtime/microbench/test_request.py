@@ -25,11 +25,11 @@ from runtime.microbench import (
 )
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import Shape, matrix_of
+from runtime.microbench.kernels import product
 from runtime.microbench.measurements import CUDA_ONLY, NETWORK
 from runtime.microbench.process_group import merged
 from runtime.microbench.request import from_json
 from runtime.microbench.sharing import ALONE
-from runtime.microbench.sums import product
 
 REFUSED = {
     "auto": ("cpu", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
