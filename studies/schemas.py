@@ -26,7 +26,7 @@ from runtime.microbench.measurements import MeasurementsFile
 from runtime.record import RunRecord, run_folder
 from runtime.survey import folder
 from runtime.survey.folder import SurveyState
-from runtime.train.checkpoint.files import CheckpointState
+from runtime.train.checkpoint import CheckpointState
 from studies.schema_of_types import Schemas
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -25,8 +25,7 @@ from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
 from gcnsim.graph.formats.layouts import DglFacts, DglFolder
 from gcnsim.graph.formats.nodes import MASKS, NodeArrays, check_features, named_arrays, read_nodes
-from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.load import check_memory
+from gcnsim.graph.load import check_memory, write_edges, write_npz
 
 _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 

@@ -50,7 +50,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/engine/kernel/store.py:read": "code that is run as it stands: trusted by its owner alone, not by its form",
     "gcnsim/engine/reference.py:_Engine.run": "opens nothing: an engine's own word",
     "gcnsim/engine/reference.py:_Engine.tell": "opens nothing: an engine's own word",
-    "gcnsim/graph/formats/write.py:write_npz": "writes",
+    "gcnsim/graph/load.py:write_npz": "writes",
     "gcnsim/graph/generate/fitted.py:_raw": "ships with the package",
     "gcnsim/hardware/catalogue.py:_document": "ships with the package",
     "gcnsim/hardware/catalogue.py:_assumed": "ships with the package",

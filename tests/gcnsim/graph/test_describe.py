@@ -14,9 +14,15 @@ import pytest
 from gcnsim.core.errors import GraphError
 from gcnsim.graph import Graph, build_csr, describe, from_networkx
 from gcnsim.graph.describe import Components, DegreeBin, components, degree_bins, degree_percentiles, homophily
-from gcnsim.graph.formats.write import write_edges, write_npz
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.graph.load import check_memory, check_partition_memory, memory_of_sizes, memory_to_load
+from gcnsim.graph.load import (
+    check_memory,
+    check_partition_memory,
+    memory_of_sizes,
+    memory_to_load,
+    write_edges,
+    write_npz,
+)
 from tests.gcnsim.graph.formats.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
 
 

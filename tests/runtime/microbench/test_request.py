@@ -19,7 +19,6 @@ from runtime.microbench import (
     Measurement,
     MicrobenchRequest,
     TimeBudget,
-    copies,
     program,
     sharing,
 )
@@ -83,8 +82,8 @@ def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.M
     program.run(request_for(), ALONE, measurements.append)
     assert {measurement.kernel for measurement in measurements} == set(KERNELS) - CUDA_ONLY - NETWORK
     bench, before = Bench(request_for(), torch.device("cpu"), measurements.append), len(made)
-    monkeypatch.setattr(copies, "_beside", lambda bench, call: call)
-    copies._kernels(bench)
+    monkeypatch.setattr(sharing, "_beside", lambda bench, call: call)
+    sharing._kernels(bench)
     assert len(made) == before + 1
 
 
