@@ -47,11 +47,15 @@ from gcnsim.hardware.profiles import (
     POWER,
     QUANTITIES,
     SITE,
+    SOURCES,
     ZERO_ALLOWED,
     CoreKernels,
+    Curve,
     DeviceProfile,
+    Fact,
+    Figure,
     HostProfile,
     LinkProfile,
     Price,
+    figures_of,
 )
-from gcnsim.hardware.tables import SOURCES, Curve, Fact, Figure, figures_of

@@ -40,11 +40,14 @@ from gcnsim.hardware.profiles import (
     INSTANCE,
     LINK,
     DeviceProfile,
+    Figure,
     HostProfile,
     LinkProfile,
     Price,
+    Table,
+    read_fact,
+    read_figure,
 )
-from gcnsim.hardware.tables import Figure, Table, read_fact, read_figure
 
 DATA: Final = Path(__file__).resolve().parent.parent / "data"
 GENERIC_LINK: Final = "ethernet"

@@ -24,9 +24,11 @@ from gcnsim.hardware.profiles import (
     QUANTITIES,
     ZERO_ALLOWED,
     DeviceProfile,
+    Figure,
     HostProfile,
+    read_fact,
+    read_figure,
 )
-from gcnsim.hardware.tables import Figure, read_fact, read_figure
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"

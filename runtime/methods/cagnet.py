@@ -31,7 +31,7 @@ class Cagnet1d(BlockMethod):
 
     def worker(self, context: Context) -> MethodWorker:
         """The worker that sends all blocks in every iteration."""
-        from runtime.methods.block_worker import BlockWorker
+        from runtime.methods.worker import BlockWorker
 
         return BlockWorker(context)
 
@@ -63,6 +63,6 @@ class Cagnet15d(BlockMethod):
 
     def worker(self, context: Context) -> MethodWorker:
         """The worker that sends all blocks in every iteration; each block is stored by several workers."""
-        from runtime.methods.block_worker import BlockWorker
+        from runtime.methods.worker import BlockWorker
 
         return BlockWorker(context, copies=self.replication)

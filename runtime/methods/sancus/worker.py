@@ -21,8 +21,7 @@ from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload.staleness import BlockRule, is_due
 from runtime.exchange.channels import Message, TimedChannel
-from runtime.methods.block_worker import BlockWorker
-from runtime.methods.worker import Context
+from runtime.methods.worker import BlockWorker, Context
 
 NEVER = -1
 """The iteration of a block that has not been sent yet."""

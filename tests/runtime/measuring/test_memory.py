@@ -9,8 +9,7 @@ import torch
 
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
-from runtime.measuring.memory import asked_bytes, free_bytes, needed_bytes, sizes_of
-from runtime.measuring.part import PartRecord, PartRun
+from runtime.measuring.part import PartRecord, PartRun, asked_bytes, free_bytes, needed_bytes, sizes_of
 from tests.runtime.conftest import Case, MakeOptions
 
 

@@ -16,7 +16,7 @@ from runtime.microbench import FULL, KERNELS, QUICK, TINY, Measurement, Microben
 from runtime.microbench.bench import APART, APART_ON_GPU, Bench, no_collector, samples
 from runtime.microbench.inputs import Shape, facts_of, made_part, made_rows, matrix_of
 from runtime.microbench.kernels import MOST_WORK_ON_GPU, learnt_map
-from runtime.microbench.sharing import measure_sharing
+from runtime.microbench.program import measure_sharing
 from tests.runtime.crew import Crew
 from tests.runtime.microbench.network_jobs import transfers
 

@@ -21,14 +21,13 @@ from runtime.microbench import (
     kernels,
     measured,
     program,
-    sharing,
     write,
 )
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
 from runtime.microbench.kernels import activation, launch, learnt_map, product
 from runtime.microbench.measurements import NETWORK
-from runtime.microbench.sharing import ALONE
+from runtime.microbench.program import ALONE
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -113,8 +112,8 @@ def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, tell: Cal
 def test_copies_are_no_quicker_than_their_bus(bench: Bench, tell: Callable[[str], None]) -> None:
     nbytes, rates = 1 << 26, {}
     for pinned in (True, False):
-        host, there = sharing._pair(bench, nbytes, pinned)
-        rates[pinned] = nbytes / seconds(bench, sharing._copy(there, host))
+        host, there = program._pair(bench, nbytes, pinned)
+        rates[pinned] = nbytes / seconds(bench, program._copy(there, host))
         assert there.is_cuda
         assert host.is_pinned() == pinned
     told = ", ".join(f"{'pinned' if pinned else 'pageable'} {rate / 1e9:.1f} GB/s" for pinned, rate in rates.items())

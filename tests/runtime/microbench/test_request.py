@@ -20,15 +20,14 @@ from runtime.microbench import (
     MicrobenchRequest,
     TimeBudget,
     program,
-    sharing,
 )
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import Shape, matrix_of
 from runtime.microbench.kernels import product
 from runtime.microbench.measurements import CUDA_ONLY, NETWORK
 from runtime.microbench.process_group import merged
+from runtime.microbench.program import ALONE
 from runtime.microbench.request import from_json
-from runtime.microbench.sharing import ALONE
 
 REFUSED = {
     "auto": ("cpu", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
@@ -82,8 +81,8 @@ def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.M
     program.run(request_for(), ALONE, measurements.append)
     assert {measurement.kernel for measurement in measurements} == set(KERNELS) - CUDA_ONLY - NETWORK
     bench, before = Bench(request_for(), torch.device("cpu"), measurements.append), len(made)
-    monkeypatch.setattr(sharing, "_beside", lambda bench, call: call)
-    sharing._kernels(bench)
+    monkeypatch.setattr(program, "_beside", lambda bench, call: call)
+    program._kernels(bench)
     assert len(made) == before + 1
 
 
@@ -140,11 +139,11 @@ def test_rounds_are_one_measurement_by_their_means() -> None:
 def test_nothing_is_made_for_others_while_one_process_measures(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
     order: list[str] = []
 
-    def made(bench: Bench) -> list[sharing.Kernel]:
+    def made(bench: Bench) -> list[program.Kernel]:
         order.append("made")
         return []
 
-    monkeypatch.setattr(sharing, "kernels", made)
+    monkeypatch.setattr(program, "kernels_at_once", made)
     monkeypatch.setattr(program, "_together", lambda *given: order.append("together"))
     monkeypatch.setattr(program, "_alone", lambda bench, rounds: order.append(f"{rounds} alone"))
     monkeypatch.setattr(program, "_shared", lambda *given: order.append("at once"))
