@@ -4,8 +4,6 @@ A figure is a number with its source: every prediction is only as good as the wo
 and parsed here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
