@@ -1,6 +1,6 @@
 """How long a process that a message wakes waits for a core while all are busy, and how long busy ones keep theirs.
 
-With twice as many busy processes as cores, the mean of the first is `gcnsim.evidence.fit_links.WAKE_S`: so long a
+With twice as many busy processes as cores, the mean of the first is `gcnsim.evidence.fit_gpu.WAKE_S`: so long a
 thread keeps its core from one that has just been given work. The median of the second is `SLICE_S` there: so long it
 keeps its core from one that is as busy.
 """

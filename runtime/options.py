@@ -9,10 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.fields import Number
-from gcnsim.core.per_layer import PerLayer, PerLayerValues
 from gcnsim.graph.assign import BALANCES, NODES
 from gcnsim.workload.caching import CacheSize
-from gcnsim.workload.knobs import KnobValue
+from gcnsim.workload.knobs import KnobValue, PerLayer, PerLayerValues
 
 Held: TypeAlias = KnobValue | CacheSize | PerLayer
 """A knob's value in a method."""

@@ -19,10 +19,10 @@ WIDTH: Final = 110
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _RUNTIME: Final = {
     "train": "runtime.train.tasks",
-    "emulate": "runtime.cli.emulate",
-    "measure": "runtime.cli.measure",
-    "profile": "runtime.cli.microbench",
-    "survey": "runtime.cli.survey",
+    "emulate": "runtime.emulate.command",
+    "measure": "runtime.measure",
+    "profile": "runtime.profile",
+    "survey": "runtime.survey.__main__",
 }
 
 

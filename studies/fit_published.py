@@ -23,7 +23,7 @@ from gcnsim.core.ids import FloatArray
 from gcnsim.evidence.published_facts import MAY_BE_ZERO, SHIPPED, read_published
 from gcnsim.evidence.table_cells import TOLERANCE, Cell
 from gcnsim.hardware import platforms
-from gcnsim.hardware.platforms import FOLDER
+from gcnsim.hardware.catalogue import FOLDER
 from studies.published_coefficients import COEFFICIENTS, Fit, Trials, all_cells, document, errors, fit
 
 MANY_CELLS: Final = 10

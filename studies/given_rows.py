@@ -32,10 +32,10 @@ from gcnsim.core.atomic import atomic_write
 from gcnsim.core.terminal import aligned
 from gcnsim.evidence.published_facts import FactRow, read_published
 from gcnsim.evidence.published_quantities import WHOLE_S
-from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row
+from gcnsim.evidence.published_systems import RowScenario, scenario_of_row
 from gcnsim.evidence.table_cells import Cell, reproduce
 from gcnsim.hardware import QUANTITIES, catalogue
-from gcnsim.hardware.tables import read_figure
+from gcnsim.hardware.profiles import read_figure
 from gcnsim.scenario import machine
 from gcnsim.scenario import machine_profiles as profiles
 from studies.fit_published import Table

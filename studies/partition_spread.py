@@ -26,8 +26,8 @@ from gcnsim.core.processes import cores, parallel_map
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph import Graph
 from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.describe import FIGURES, FILE
 from gcnsim.graph.generate import surrogate_facts
-from gcnsim.graph.partition_facts import FIGURES, FILE
 from gcnsim.graph.parts import part_of
 from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile, profile_without
 from gcnsim.trace.stored_profile import StoredProfile

@@ -20,10 +20,10 @@ from scipy.optimize import least_squares
 
 from gcnsim.core.ids import FloatArray
 from gcnsim.evidence.published_facts import FactRow
-from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row
+from gcnsim.evidence.published_systems import RowScenario, scenario_of_row
 from gcnsim.evidence.table_cells import Cell, reproduce
 from gcnsim.hardware import Figure, platform, platforms
-from gcnsim.hardware.platforms import FOLDER
+from gcnsim.hardware.catalogue import FOLDER
 
 DAMPED: Final = 0.15
 SPREAD: Final = 2.0

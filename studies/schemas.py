@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.records import calibration as record
-from gcnsim.records import compute_header as header
+from gcnsim.records import compute_facts as header
 from gcnsim.records import run_files as files
 from gcnsim.records.calibration import Calibration
 from gcnsim.records.run_files import Cluster
@@ -26,7 +26,7 @@ from runtime.microbench.measurements import MeasurementsFile
 from runtime.record import RunRecord, run_folder
 from runtime.survey import folder
 from runtime.survey.folder import SurveyState
-from runtime.train.checkpoint.files import CheckpointState
+from runtime.train.checkpoint import CheckpointState
 from studies.schema_of_types import Schemas
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -138,7 +138,7 @@ class Sweep:
 
     def rows(self) -> list[Row]:
         """The finished points, as rows of a what-if."""
-        from gcnsim.report.sweep import row_of_record
+        from gcnsim.report.result import row_of_record
 
         return [row_of_record(entry) for entry in self.to_arrow().to_pylist() if entry["state"] == DONE]
 
@@ -150,7 +150,7 @@ class Sweep:
         where: as in `best`. Raises FileError, and ScenarioError if no point remains or as in `best`.
         """
         from gcnsim.report.page.sweep import PointOrder, write_sweep
-        from gcnsim.report.sweep import row_of_record
+        from gcnsim.report.result import row_of_record
 
         first = self.best(None, by, descending=descending, where=where)
         if not first:
@@ -162,7 +162,7 @@ class Sweep:
 
     def export(self, path: str | Path) -> None:
         """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""
-        from gcnsim.report.sweep import write_points
+        from gcnsim.report.result import write_points
 
         write_points(path, self.to_arrow())
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.hardware import ON_DEMAND, PriceBook, amount_in, devices, hosts, is_file, known_device
 from gcnsim.methods import method_type
 from gcnsim.planning.energy import Site

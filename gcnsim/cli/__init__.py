@@ -23,8 +23,8 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
-from gcnsim.core.allocation import keep_freed_blocks
 from gcnsim.core.errors import GcnsimError, KilledError, nearest
+from gcnsim.core.resources import keep_freed_blocks
 from gcnsim.core.signals import interrupt_of, raising_signals
 from gcnsim.core.terminal import screened
 
@@ -35,14 +35,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "gcnsim.cli.what_if:recommend",
         "Search hundreds of machines and settings for one that meets a target.",
     ),
-    "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
+    "simulate": ("gcnsim.cli.iterations:simulate", "Simulate one scenario file."),
     "compare": ("gcnsim.cli.iterations:compare", "Compare two iterations: where the difference comes from."),
     "timeline": ("gcnsim.cli.iterations:timeline", "Show a recorded run and its prediction in Perfetto."),
     "dashboard": (
         "gcnsim.cli.dashboard:command",
         "Serve pages to a browser: sliders, figures, plans.",
     ),
-    "images": ("gcnsim.cli.images:command", "Draw the figures of a page that --html wrote, as PNG or SVG."),
+    "images": ("gcnsim.cli.iterations:images", "Draw the figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's parameters to measurements of a machine."),

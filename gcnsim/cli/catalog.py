@@ -13,11 +13,11 @@ from typing import Any, Final
 import click
 
 from gcnsim import hardware, workload
-from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.cli.outputs import print_table
+from gcnsim.cli.questions import complete_any, complete_kind
 from gcnsim.core import units
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.terminal import aligned
 from gcnsim.methods import SHARED_KNOBS, every_method, method_type, methods
 from gcnsim.workload import knobs

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_folder, check_outputs, show_and_write
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_folder, check_outputs, progress, show_and_write
 
 
 @click.command("calibrate")

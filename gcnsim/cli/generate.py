@@ -10,13 +10,11 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, print_columns
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, progress
 from gcnsim.core.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.core.units import format_bytes, nbytes
 from gcnsim.graph import Graph
-from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate import (
     BlockModel,
     block_model,
@@ -25,6 +23,7 @@ from gcnsim.graph.generate import (
     surrogate_facts,
     surrogates,
 )
+from gcnsim.graph.load import write_npz
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 BLOCK = "block"

@@ -17,17 +17,15 @@ import numpy as np
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.generate import command as generate
 from gcnsim.cli.ids import ids_options, map_path, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.cli.partition import command as partition
-from gcnsim.cli.progress import progress
 from gcnsim.core.errors import FileError
 from gcnsim.core.units import format_bytes
 from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
 from gcnsim.graph.formats.layouts import DglFacts, DglFolder
 from gcnsim.graph.formats.nodes import MASKS, NodeArrays, check_features, named_arrays, read_nodes
-from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.memory import check_memory
+from gcnsim.graph.load import check_memory, write_edges, write_npz
 
 _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 

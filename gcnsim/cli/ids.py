@@ -12,7 +12,7 @@ import click
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import IDS, Graph, two_columns
-from gcnsim.graph.formats.write import write_ids
+from gcnsim.graph.load import write_ids
 from gcnsim.graph.owners import open_partition
 from gcnsim.graph.parts import Partitioning
 

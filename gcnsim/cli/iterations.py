@@ -1,19 +1,107 @@
-"""`gcnsim compare`, which shows two iterations side by side, and `gcnsim timeline`, which draws a recorded run."""
+"""Commands about single iterations: `gcnsim simulate` predicts one, `gcnsim compare` shows two side by side, `gcnsim
+timeline` draws a recorded run, `gcnsim images` draws the figures of a page.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from gcnsim import api
 from gcnsim.api.iterations import SCENARIOS
-from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
-from gcnsim.cli.progress import progress
-from gcnsim.core.errors import ScenarioError
+from gcnsim.api.simulation import WRITTEN
+from gcnsim.cli.outputs import check_folder, check_outputs, progress, scenario_files, show_and_write
+from gcnsim.cli.questions import WithFaults, options_as, with_fields
+from gcnsim.core.errors import FileError, ScenarioError, nearest
 from gcnsim.core.units import format_seconds
+
+
+@click.command("simulate", cls=WithFaults)
+@click.argument("scenario", type=click.Path())
+@options_as("the scenario's", "overrides", "implementation", "transport", "measured_compute", "inject")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
+@click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
+@click.option("--html", type=click.Path(), help="Write an offline page with figures.")
+@click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
+@click.option("--timeline-detail", is_flag=True, help="In --timeline: a track per stream, not per kind of work.")
+def simulate(
+    scenario: str,
+    overrides: tuple[str, ...],
+    implementation: str | None,
+    transport: str | None,
+    measured_compute: str | None,
+    inject: tuple[str, ...],
+    as_json: bool,
+    out: str | None,
+    html: str | None,
+    timeline: str | None,
+    timeline_detail: bool,
+) -> None:
+    """Simulate one scenario file (YAML, schema gcnsim.scenario/1).
+
+    \b
+    Example:
+      gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
+    """
+    if timeline_detail and timeline is None:
+        raise ScenarioError("--timeline-detail: describes the file of --timeline; allowed: with --timeline FILE")
+    overrides = with_fields(
+        overrides, implementation=implementation, transport=transport, measured_compute=measured_compute
+    )
+    read = scenario_files(scenario, overrides)
+    check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
+    with progress() as say:
+        say(f"simulating {scenario}")
+        simulation = api.simulate(scenario, overrides, inject, say)
+    writes: list[Callable[[], object]] = []
+    # The folder is created first: the timeline may go into it.
+    if out:
+        writes.append(lambda: api.write_result(simulation, out))
+    if timeline:
+        writes.append(lambda: api.write_timeline(simulation.result, timeline, detail=timeline_detail))
+    if html:
+        writes.append(lambda: simulation.to_html(html))
+    text = json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation)
+    show_and_write(text, *writes)
+
+
+@click.command("images", epilog="Example: gcnsim images answer.html --out figures --format svg")
+@click.argument("page", type=click.Path())
+@click.option("--out", type=click.Path(), required=True, help="Folder for NAME.png or NAME.svg of each figure.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["png", "svg"]),
+    default="png",
+    show_default=True,
+    help="Format of the images.",
+)
+@click.option("--figure", "names", multiple=True, metavar="NAME", help="Only this figure (repeatable).  [default: all]")
+def images(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
+    """Draw the figures of PAGE, which another command wrote with --html, as PNG or SVG.
+
+    Needs Chrome or Chromium, and the extra `images` (`gcnsim doctor` says how to install it).
+    """
+    from gcnsim.report.images import page_figures, refuse_without_kaleido, write_image
+
+    check_folder("out", out, read=[page])
+    figures = page_figures(page)
+    for name in names:
+        if name not in figures:
+            raise FileError(f"--figure: unknown figure {name!r} of {page}; {nearest(name, figures)}")
+    chosen = {name: figure for name, figure in figures.items() if not names or name in names}
+    refuse_without_kaleido(out)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    with progress() as say:
+        for name, figure in chosen.items():
+            say(f"figure {name}")
+            write_image(Path(out) / f"{name}.{kind}", figure)
+    for name in chosen:
+        click.echo(str(Path(out) / f"{name}.{kind}"))
 
 
 @click.command("compare")

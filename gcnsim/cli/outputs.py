@@ -1,7 +1,7 @@
-"""Output of commands: checks of output paths before the work, printed tables, and files written after printing.
+"""Output of commands: checks of output paths before the work, printed tables, files, and the progress of long work.
 
-Neither a wrong path nor a full disk may lose a long answer. Tables have a label and a value per line, or columns under
-headings.
+Neither a wrong path nor a full disk may lose a long answer, so files are written after printing. Tables have a label
+and a value per line, or columns under headings. Progress is shown on stderr after two seconds, and only on a terminal.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,7 @@ import click
 
 from gcnsim.core.atomic import probe, writable
 from gcnsim.core.errors import FileError
-from gcnsim.core.terminal import aligned
+from gcnsim.core.terminal import LiveLine, aligned
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware import is_file
 
@@ -175,3 +177,71 @@ def overridden(overrides: Iterable[str]) -> list[str]:
         elif path.strip() in MACHINE_FIELDS:
             files += machine_files(plain)
     return files
+
+
+PATIENCE_S = 2.0
+"""Seconds; shorter work shows no progress."""
+
+
+class ProgressLine:
+    """Shows one line, replaced by the next, with a bar if a share in [0, 1] is done."""
+
+    def __init__(self) -> None:
+        self._line = LiveLine(sys.stderr)
+        self._said: tuple[str, float | None] | None = None
+        self._shown = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE_S, self._show)
+        self._timer.daemon = True
+        if self._line.watched:
+            self._timer.start()
+
+    def __call__(self, text: str, share: float | None = None) -> None:
+        with self._lock:
+            self._said = (f"{text} ...", share)
+            if self._shown:
+                self._line.show(*self._said)
+
+    def _show(self) -> None:
+        with self._lock:
+            self._shown = True
+            if self._said is not None:
+                self._line.show(*self._said)
+
+    def end(self) -> None:
+        """Erase the line."""
+        self._timer.cancel()
+        with self._lock:
+            self._shown, self._said = False, None
+            self._line.clear()
+
+
+@contextmanager
+def progress() -> Iterator[ProgressLine]:
+    """Return a function that shows progress; it is silent unless the work is long and stderr is a terminal."""
+    display = ProgressLine()
+    try:
+        yield display
+    finally:
+        display.end()
+
+
+def notice(text: str) -> None:
+    """Print a note on stderr before the answer is ready."""
+    click.echo(f"note: {text}", err=True)
+
+
+def bar(what: str, total: int, say: Callable[[str, float], None]) -> Callable[[int], None]:
+    """Return a function that adds newly finished work, out of `total`, and shows the sum, one per cent at a time."""
+    done, shown = 0, -1
+
+    def add(more: int) -> None:
+        nonlocal done, shown
+        done += more
+        percent = 100 * done // total if total else 100
+        if percent != shown:
+            shown = percent
+            say(what, percent / 100)
+
+    add(0)
+    return add

@@ -15,16 +15,15 @@ from click.core import ParameterSource
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, METHODS, NODES, OBJECTIVES, RECURSIVE, partition_graph
+from gcnsim.graph.describe import PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
 from gcnsim.graph.formats.nodes import read_nodes
-from gcnsim.graph.memory import check_memory
+from gcnsim.graph.load import check_memory
 from gcnsim.graph.owners import write_partition
-from gcnsim.graph.partition_facts import PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
 from gcnsim.graph.parts import FROM_FILE, Partitioning, split
 from gcnsim.scenario import IMBALANCE
 

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.ids import warn
-from gcnsim.cli.outputs import check_outputs, print_columns
-from gcnsim.cli.progress import notice, progress
+from gcnsim.cli.outputs import check_outputs, notice, print_columns, progress
 from gcnsim.cli.questions import columns_option, options_as, options_of, price_book, with_fields
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError, nearest, plural
@@ -300,7 +299,7 @@ def _print_records(
 ) -> None:
     from gcnsim.planning.sweep_work import DONE
     from gcnsim.report.answer.columns import checked
-    from gcnsim.report.sweep import render_points
+    from gcnsim.report.result import render_points
 
     keys = None if columns is None else checked(columns)
     if as_json:

@@ -13,15 +13,14 @@ import click
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import check_outputs, show_and_write
-from gcnsim.cli.progress import bar, progress
+from gcnsim.cli.outputs import bar, check_outputs, progress, show_and_write
 from gcnsim.cli.trace_profile import info, print_access_trace, profile
 from gcnsim.core.errors import UnitError
 from gcnsim.core.processes import cores
 from gcnsim.core.units import fraction
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.assign import partition_graph
-from gcnsim.graph.memory import check_memory
+from gcnsim.graph.load import check_memory
 from gcnsim.graph.parts import Partitioning, split
 from gcnsim.trace import (
     Replay,
@@ -30,8 +29,7 @@ from gcnsim.trace import (
     record_trace,
     write_trace,
 )
-from gcnsim.workload.norms import read_norms
-from gcnsim.workload.samplers import checked_rate
+from gcnsim.workload.samplers import checked_rate, read_norms
 from gcnsim.workload.samplers import sampler as sampling_rule
 
 

@@ -11,16 +11,15 @@ import click
 
 from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table
-from gcnsim.cli.progress import progress
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.container import kind_of
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.describe import partition_scatter
 from gcnsim.graph.generate import block_model, surrogate_facts
-from gcnsim.graph.memory import check_memory, check_partition_memory
-from gcnsim.graph.partition_facts import partition_scatter
+from gcnsim.graph.load import check_memory, check_partition_memory
 from gcnsim.graph.parts import Partitioning, split
 from gcnsim.trace import AccessTrace, TraceOrigin, WorkerSummary, read_trace, summarise
 from gcnsim.trace.packaged_profiles import Interpolation, interpolation, profile_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gcnsim.core.known_names import meant_names
+from gcnsim.core.spellings import meant_names
 
 LONGEST: Final = 1_500
 """The most characters of a message; longer ones would hide the allowed values."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from gcnsim.core.errors import FileError, ScenarioError, UnitError, nearest
 from gcnsim.core.ids import AnyArray, BoolArray
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.units import FRACTION, Quantity, share_readings
 
 _KEY: Final = "gcnsim"

@@ -1,6 +1,5 @@
 """Cost laws: convert counts to seconds and bytes."""
 
-from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batches import (
     batch_layer_cost,
     batch_loss_seconds,
@@ -13,7 +12,6 @@ from gcnsim.cost.batches import (
     uva_graph_bytes,
     uva_row_bytes,
 )
-from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
 from gcnsim.cost.core import CoreShares, Kept, adding_seconds, core_shares, norms_seconds, socket_core_seconds
 from gcnsim.cost.device import (
     INDEX,
@@ -26,8 +24,26 @@ from gcnsim.cost.device import (
     spmm_seconds,
 )
 from gcnsim.cost.host_calls import STEP_CALLS, host_bound, issued, with_host_calls
-from gcnsim.cost.layers import LayerCost, average_seconds, gradient_bytes, layer_cost, loss_seconds, step_seconds
-from gcnsim.cost.memory import RESERVED, Memory, MemoryCounts, partition_memory
+from gcnsim.cost.layers import (
+    LayerCost,
+    attention_cost,
+    average_seconds,
+    gradient_bytes,
+    layer_cost,
+    longest_row,
+    loss_seconds,
+    step_seconds,
+)
+from gcnsim.cost.memory import (
+    RESERVED,
+    Block,
+    Memory,
+    MemoryCounts,
+    block_memory,
+    partition_memory,
+    swapped_host_bytes,
+    swapped_memory,
+)
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
 from gcnsim.cost.released import (
     WIDE_ID,

@@ -84,7 +84,7 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
     import pyarrow as pa
 
     from gcnsim import api
-    from gcnsim.report.sweep import write_points
+    from gcnsim.report.result import write_points
 
     say("reading the points")
     found = api.open_sweep(options["folder"])

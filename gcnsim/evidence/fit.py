@@ -13,8 +13,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.json_files import mistake, parse_json
-from gcnsim.evidence.fit_gpu import fit_gpu
-from gcnsim.evidence.fit_links import fit_links
+from gcnsim.evidence.fit_gpu import fit_gpu, fit_links
 from gcnsim.evidence.fit_runs import refine
 from gcnsim.evidence.fitting import Laws
 from gcnsim.evidence.recorded_run import device_of, refuse_other_trace, scenario_of

@@ -25,9 +25,8 @@ from gcnsim.core.ids import BoolArray, Rank, Seconds
 from gcnsim.core.units import format_gbps
 from gcnsim.evidence.setting_facts import facts_of, facts_of_profile, facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
-from gcnsim.records.measured_run import interval_of_mean
 from gcnsim.records.profiled_run import ProfiledRun, read_profiled_run
-from gcnsim.records.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluations, read_recorded_run
+from gcnsim.records.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluations, interval_of_mean, read_recorded_run
 from gcnsim.records.trace_events import Progress
 from gcnsim.records.trace_names import Names
 from gcnsim.results import Row, SimulationReport

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.core.ids import Bytes, Seconds
 from gcnsim.core.processes import parallel_map
 from gcnsim.cost import VALUE, making_core_seconds
-from gcnsim.evidence.row_scenario import RowScenario
+from gcnsim.evidence.published_systems import RowScenario
 from gcnsim.scenario import RELEASED
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import COMPUTE_STREAM, estimate

@@ -3,6 +3,11 @@
 A folder of YAML files, one per paper: `paper: {id}`, `tables: [{id, key, rows}]`. A row has the fields of its table's
 key (those that apply to it), a `use`, the `metrics` to predict if its use is `calibrate` or `predict`, and values. The
 values of `predict` rows are not given; other fields of a row say more about its setting.
+
+Times that others measured of published systems: one file for several papers, a setting in every row.
+`papers: {id: {...}}`, `platforms: {name: {...}}`, `rows: [...]`. A row names its paper, table and platform, the data
+set, the model with its layers and width, the method, how many GPUs on how many servers, a metric with its value, and a
+class: `calibrate` rows may be fitted, `predict` rows are to be predicted blind.
 """
 
 from __future__ import annotations
@@ -27,6 +32,15 @@ OPTIONAL: Final = frozenset({"p", "tau", "epsilon", "replication_c"})
 
 MAY_BE_ZERO: Final = frozenset({"compute_s", "communication_s", "reduce_s"})
 """Parts of an iteration, which may be published as nothing."""
+
+REMEASURED_KEYS: Final = frozenset({"papers", "platforms", "rows"})
+"""What tells a file of what others measured from one of a paper's own tables."""
+
+REMEASURED_KEY: Final = (
+    "platform", "dataset", "model", "layers", "hidden", "heads", "linear_layers", "inductive", "use_pp", "method",
+    "rate", "fanout", "batch_per_gpu", "gpus", "servers",
+)  # fmt: skip
+"""Fields of its rows that say what was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +95,9 @@ def of_papers(rows: Sequence[FactRow], papers: Sequence[str]) -> list[FactRow]:
 
 
 def _rows(path: Path) -> Iterator[FactRow]:
-    from gcnsim.evidence.remeasured import KEYS, remeasured_rows
-
     raw = read_yaml(path)
-    if isinstance(raw, dict) and raw.keys() >= KEYS:
-        yield from remeasured_rows(str(path), raw)
+    if isinstance(raw, dict) and raw.keys() >= REMEASURED_KEYS:
+        yield from _remeasured_rows(str(path), raw)
         return
     if not isinstance(raw, dict) or not isinstance(raw.get("paper"), dict) or not isinstance(raw.get("tables"), list):
         raise FileError(f"{path}: is not a file of published facts; it has the keys paper and tables")
@@ -128,7 +140,7 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
         raise FileError(f"{place}: metrics: {', '.join(metrics)}; each once")
     if use == "calibrate":
         for metric in metrics:
-            _check(place, metric, raw.get(metric))
+            _check(place, metric, raw.get(metric), metric)
     return FactRow(
         paper=paper,
         table=str(table["id"]),
@@ -140,7 +152,56 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
     )
 
 
-def _check(place: str, metric: str, value: Any) -> None:
+def _check(place: str, metric: str, value: Any, field: str) -> None:
     """Refuse a published value that nothing can be compared with. A part of an iteration may take no time."""
     if wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(value):
-        raise FileError(f"{place}: {metric}: {wrong}, as the row is to calibrate")
+        raise FileError(f"{place}: {field}: {wrong}, as the row is to calibrate")
+
+
+def _remeasured_rows(path: str, raw: Mapping[str, Any]) -> Iterator[FactRow]:
+    """The rows of one file of what others measured.
+
+    Raises FileError for one of an unknown paper, class or platform, without a method, a metric or, of class
+    `calibrate`, its value, or given twice.
+    """
+    if not isinstance(raw["rows"], list) or not raw["rows"]:
+        raise FileError(f"{path}: rows: is {shown(raw['rows'])}; a list of rows")
+    seen: set[tuple[str, str, str, str]] = set()
+    for number, one in enumerate(raw["rows"], start=1):
+        row = _remeasured_row(path, raw, f"{path}: row {number}", one)
+        key = (row.paper, row.table, row.label, row.metrics[0])
+        if key in seen:
+            raise FileError(f"{path}: row {number}: is given twice")
+        seen.add(key)
+        yield row
+
+
+def _remeasured_row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> FactRow:
+    if not isinstance(one, dict):
+        raise FileError(f"{place}: is not a row; it has a paper, a platform, a method and a metric")
+    for name, known in (("paper", raw["papers"]), ("platform", raw["platforms"])):
+        if not isinstance(known, dict) or not isinstance(one.get(name), str) or one[name] not in known:
+            raise FileError(f"{place}: {name} {shown(one.get(name))} is not one of the file's {name}s")
+    if not isinstance(one.get("class"), str) or one["class"] not in PREDICTED:
+        raise FileError(f"{place}: unknown class {shown(one.get('class'))}; allowed: {', '.join(PREDICTED)}")
+    for name in ("dataset", "model", "method", "metric", "table"):
+        if not isinstance(one.get(name), str):
+            raise FileError(f"{place}: {name} is {shown(one.get(name))}; allowed: a text")
+    needed = ("layers", "hidden", "gpus", "servers")
+    for name in (*needed, *(text for text in ("heads", "batch_per_gpu") if text in one)):
+        if wrong := Number(True, 1).wrong(one.get(name)):
+            raise FileError(f"{place}: {name}: {wrong}")
+    if wrong := Number(True, 0).wrong(one.get("linear_layers", 0)):
+        raise FileError(f"{place}: linear_layers: {wrong}")
+    metric = one["metric"]
+    if one["class"] == "calibrate":
+        _check(place, metric, one.get("value"), "value")
+    return FactRow(
+        paper=one["paper"],
+        table=one["table"],
+        key={name: one[name] for name in REMEASURED_KEY if name in one},
+        use=one["class"],
+        metrics=(metric,),
+        fields={**one, metric: one.get("value")},
+        source=path,
+    )

@@ -13,8 +13,7 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, plural
 from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from gcnsim.hardware import CORE, PLAIN, CoreKernels, device, figures_of, gpu_of
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
-from gcnsim.records.compute_command import measure_command
-from gcnsim.records.compute_facts import MeasuredCompute
+from gcnsim.records.compute_facts import MeasuredCompute, measure_command
 from gcnsim.records.recorded_run import TRACE, RecordedRun
 from gcnsim.scenario import DIRECT, SCHEMA, STAGED, Scenario, from_mapping
 from gcnsim.simulation.model import ATTENDS

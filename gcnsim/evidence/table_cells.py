@@ -22,7 +22,7 @@ from gcnsim.core.errors import FileError, nearest
 from gcnsim.evidence.published_answers import Progress, RangeOfResults, answer
 from gcnsim.evidence.published_facts import PREDICTED, FactRow
 from gcnsim.evidence.published_quantities import GIVEN_BASE, QUANTITIES, WHOLE_S, iteration_seconds, predicted
-from gcnsim.evidence.row_scenario import RowScenario, is_fitted, scenario_of_row
+from gcnsim.evidence.published_systems import RowScenario, is_fitted, scenario_of_row
 from gcnsim.hardware import platform, platforms
 from gcnsim.methods import create_method
 from gcnsim.simulation.diagnosis import impossible_time

@@ -1,29 +1,40 @@
-"""Graphs from files and from objects of other libraries.
+"""Graphs from files and from objects of other libraries, and into files; the memory that loading one takes.
 
 A file's content, or else its suffix, determines its format. Objects are recognised by their attributes: no library is
 imported. `from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl`
-homogeneous graphs of DGL. Features and labels are read for their widths alone.
+homogeneous graphs of DGL. Features and labels are read for their widths alone. A graph is written as a NumPy archive
+with what its nodes carry, or as an edge list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gcnsim.core.atomic import atomic_write
 from gcnsim.core.container import MAGIC, kind_of
 from gcnsim.core.errors import FileError, GraphError, nearest
-from gcnsim.core.ids import AnyArray
+from gcnsim.core.ids import AnyArray, IntArray
+from gcnsim.core.units import format_bytes
 from gcnsim.graph.csr import Graph, build_csr, from_csr
-from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
-from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market, read_metis
-from gcnsim.graph.formats.npz import NPY, read_edge_table, read_npz
-from gcnsim.graph.formats.parquet import MAGIC as PARQUET_MAGIC
-from gcnsim.graph.formats.parquet import SUFFIXES as PARQUET
-from gcnsim.graph.formats.parquet import read_parquet
-from gcnsim.graph.formats.source import file_start, file_text
+from gcnsim.graph.formats.arrays import opened
+from gcnsim.graph.formats.edges import (
+    IDS,
+    NUMBERS,
+    PARQUET_MAGIC,
+    PARQUET_SUFFIXES,
+    parquet_size,
+    read_edges,
+    read_parquet,
+)
+from gcnsim.graph.formats.npz import NPY, edge_table_size, read_edge_table, read_npz, stored_size
+from gcnsim.graph.formats.source import GraphSize, file_start, file_text, text_size
+from gcnsim.graph.formats.table import BANNER, read_matrix_market, read_metis
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -141,7 +152,7 @@ def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
 
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
-SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)
+SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET_SUFFIXES)
 """The suffixes that `load_graph` reads; text formats also with `.gz`."""
 
 
@@ -162,7 +173,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     if ends is not None and len(ends) != 2:
         raise GraphError(f"ends: {','.join(ends)!r} is not allowed; two are needed, as in source,target")
     if source.is_dir():
-        _refuse(source, ids, ends)
+        _refuse_ids(source, ids, ends)
         from gcnsim.graph.formats.layouts import layout_of  # only for folders
 
         return layout_of(source).graph(_folder_name(source))
@@ -170,12 +181,12 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     plain = source.with_suffix("") if source.suffix.lower() == ".gz" else source
     name, suffix, where = plain.stem, plain.suffix.lower(), str(source)
     if suffix == ".npz" or start.startswith(b"PK"):
-        _refuse(source, ids, ends)
+        _refuse_ids(source, ids, ends)
         return read_npz(source, name)
     if suffix == ".npy" or start.startswith(NPY):
-        _refuse(source, ids, ends)
+        _refuse_ids(source, ids, ends)
         return read_edge_table(source, name)
-    if suffix in PARQUET or start.startswith(PARQUET_MAGIC):
+    if suffix in PARQUET_SUFFIXES or start.startswith(PARQUET_MAGIC):
         return read_parquet(source, name, ids=ids, ends=ends)
     if suffix not in SUFFIXES and start != BANNER:
         what = (
@@ -188,13 +199,13 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     matrix = suffix == ".mtx" or text.startswith(BANNER)
     if not matrix and suffix in _EDGE_LISTS:
         return read_edges(text, name, where=where, ids=ids, ends=ends)
-    _refuse(source, ids, ends)
+    _refuse_ids(source, ids, ends)
     return read_matrix_market(text, name, where=where) if matrix else read_metis(text, name, where=where)
 
 
-def _refuse(source: Path, ids: str, ends: Sequence[str] | None) -> None:
+def _refuse_ids(source: Path, ids: str, ends: Sequence[str] | None) -> None:
     """Refuse options that only an edge list has."""
-    lists = ", ".join((*_EDGE_LISTS, *PARQUET))
+    lists = ", ".join((*_EDGE_LISTS, *PARQUET_SUFFIXES))
     if ids != NUMBERS:
         raise FileError(f"{source}: ids: {ids} is for edge lists ({lists}); allowed: {NUMBERS}")
     if ends is not None:
@@ -205,3 +216,120 @@ def _folder_name(folder: Path) -> str:
     """The folder's name; for `raw/`, the name of its parent."""
     whole = folder.resolve()
     return whole.parent.name if whole.name == "raw" else whole.name
+
+
+ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
+"""Peak memory per stored entry and per node, and of the interpreter with its libraries: measured, rounded up."""
+
+METIS_BYTES, METIS_NODE_BYTES = 70, 300
+"""Additional memory for partitioning, per stored entry and per node.
+
+METIS works on several coarser copies of the graph, which shrink least without communities. Measured on R-MAT graphs of
+3 to 16 million entries.
+"""
+
+
+def memory_to_load(path: str | Path, *, features: bool = False, partition: bool = False) -> int:
+    """Peak resident bytes of loading the source at `path`, an upper estimate.
+
+    features, partition: include features; include METIS. Text is counted line by line, which takes a fraction of the
+    time of loading. Raises FileError if it is unreadable or of an unknown format.
+    """
+    size = _size(Path(path), features)
+    return memory_of_sizes(size.nodes, size.entries, partition=partition) + 2 * size.loaded
+
+
+def memory_of_sizes(nodes: int, entries: int, *, partition: bool = False) -> int:
+    """Peak resident bytes with a graph of these sizes in memory, and while partitioning it: an upper estimate."""
+    held = FIXED_BYTES + ENTRY_BYTES * entries + NODE_BYTES * nodes
+    return held + (METIS_BYTES * entries + METIS_NODE_BYTES * nodes if partition else 0)
+
+
+def check_memory(
+    path: str | Path, max_memory: float | None, *, features: bool = False, partition: bool = False
+) -> None:
+    """Raise GraphError if loading would take more than `max_memory` bytes; None allows any."""
+    if max_memory is None:
+        return
+    needed = memory_to_load(path, features=features, partition=partition)
+    _refuse(path, "partitioning" if partition else "loading", needed, max_memory)
+
+
+def check_partition_memory(name: str, nodes: int, entries: int, max_memory: float | None) -> None:
+    """Raise GraphError if partitioning a graph of these sizes would take more than `max_memory` bytes."""
+    if max_memory is not None:
+        _refuse(name, "partitioning", memory_of_sizes(nodes, entries, partition=True), max_memory)
+
+
+def _refuse(name: str | Path, what: str, needed: int, max_memory: float) -> None:
+    if needed > max_memory:
+        raise GraphError(
+            f"{name}: {what} needs about {format_bytes(needed)} of memory; allowed: {format_bytes(max_memory)}"
+        )
+
+
+def _size(path: Path, features: bool) -> GraphSize:
+    if path.is_dir():
+        from gcnsim.graph.formats.layouts import layout_of
+
+        return layout_of(path).size(features=features)
+    start = file_start(path, len(NPY))
+    if start == NPY:
+        return edge_table_size(path)
+    if start.startswith(PARQUET_MAGIC):
+        return parquet_size(path)
+    if start.startswith(b"PK"):
+        with opened(path) as archive:
+            return stored_size(archive, features=features)
+    lines, loaded = text_size(path)
+    # METIS has one line per node and both directions of an edge, at 2 bytes or more; the others one line per edge.
+    return GraphSize(lines, loaded // 2 if ".graph" in path.suffixes else 2 * lines, loaded)
+
+
+_ROWS = 2**16
+
+
+def write_npz(path: str | Path, graph: Graph, arrays: Mapping[str, AnyArray] | None = None) -> None:
+    """Write `indptr`, `indices` and `arrays` to `path`, atomically: the same graph, the same bytes.
+
+    arrays: of the nodes, named as in `gcnsim.graph.formats.nodes`. Without features among them, `x_shape` says their
+    width where it is known. The class count is not kept, for the format has it only as labels. Raises FileError when it
+    cannot be written.
+    """
+    every: dict[str, AnyArray] = {"indptr": graph.indptr, "indices": graph.indices, **(arrays or {})}
+    if graph.features is not None and "x" not in every and "x_shape" not in every:
+        every["x_shape"] = np.array([graph.nodes, graph.features], np.int64)
+    with atomic_write(path) as stream, zipfile.ZipFile(stream, "w", allowZip64=True) as archive:
+        for key, array in every.items():
+            # A ZipInfo of its own carries a fixed date, where a bare name would carry today's.
+            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def write_ids(path: str | Path, ids: Sequence[str] | IntArray) -> None:
+    """Write what each node was called, a CSV line `node,id` each, to `path`, atomically. Raises FileError."""
+    with atomic_write(path, text=True) as stream:
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(["node", "id"])
+        lines.writerows(enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids))
+
+
+def write_edges(path: str | Path, graph: Graph, *, separator: str = " ") -> None:
+    """Write each edge once, smaller id first, a line each, to `path`, atomically.
+
+    Where the last node has no edge it is written as a self-loop: dropped on loading, but the number of nodes stays.
+    Raises FileError when it cannot be written.
+    """
+    from pyarrow import table
+    from pyarrow.csv import WriteOptions, write_csv
+
+    options = WriteOptions(include_header=False, delimiter=separator)
+    last = np.array([graph.nodes - 1] * (not graph.degrees[-1]))
+    with atomic_write(path) as stream:
+        for begin in range(0, graph.nodes, _ROWS):
+            end = min(begin + _ROWS, graph.nodes)
+            rows = np.repeat(np.arange(begin, end), np.diff(graph.indptr[begin : end + 1]))
+            columns = graph.indices[graph.indptr[begin] : graph.indptr[end]]
+            once = rows < columns
+            write_csv(table({"row": rows[once], "column": columns[once]}), stream, options)
+        write_csv(table({"row": last, "column": last}), stream, options)

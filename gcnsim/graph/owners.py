@@ -24,7 +24,7 @@ from gcnsim.core.ids import AnyArray, Int32Array, IntArray, frozen
 from gcnsim.core.json_files import parse_json, read_text
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import read_npy, whole_numbers
-from gcnsim.graph.formats.dgl_tensors import read_dgl_tensors
+from gcnsim.graph.formats.layouts.dgl import read_dgl_tensors
 from gcnsim.graph.formats.source import file_start, file_text
 from gcnsim.graph.parts import FROM_FILE, Partitioning
 

@@ -2,6 +2,7 @@
 
 from gcnsim.hardware.catalogue import (
     GENERIC_LINK,
+    Platform,
     device,
     devices,
     figure_names,
@@ -11,6 +12,8 @@ from gcnsim.hardware.catalogue import (
     is_host,
     link,
     links,
+    platform,
+    platforms,
     prices,
 )
 from gcnsim.hardware.naming import (
@@ -24,7 +27,6 @@ from gcnsim.hardware.naming import (
     networks,
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
-from gcnsim.hardware.platforms import Platform, platform, platforms
 from gcnsim.hardware.pricing import (
     ON_DEMAND,
     PRICINGS,
@@ -45,11 +47,15 @@ from gcnsim.hardware.profiles import (
     POWER,
     QUANTITIES,
     SITE,
+    SOURCES,
     ZERO_ALLOWED,
     CoreKernels,
+    Curve,
     DeviceProfile,
+    Fact,
+    Figure,
     HostProfile,
     LinkProfile,
     Price,
+    figures_of,
 )
-from gcnsim.hardware.tables import SOURCES, Curve, Fact, Figure, figures_of

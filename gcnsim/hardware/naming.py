@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import QuantityRange, shown
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.units import BANDWIDTH
 from gcnsim.hardware.catalogue import GENERIC_LINK, device, devices, link, links
 from gcnsim.hardware.own_files import is_file

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gcnsim.core import units
 from gcnsim.core.errors import FileError, nearest
 from gcnsim.core.fields import shown
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import (
     DEVICE,
@@ -24,9 +24,11 @@ from gcnsim.hardware.profiles import (
     QUANTITIES,
     ZERO_ALLOWED,
     DeviceProfile,
+    Figure,
     HostProfile,
+    read_fact,
+    read_figure,
 )
-from gcnsim.hardware.tables import Figure, read_fact, read_figure
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"

@@ -17,7 +17,7 @@ from typing import Any, Final
 from gcnsim.core import units
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import shown
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, is_host, prices
 from gcnsim.hardware.naming import known_device

@@ -11,7 +11,8 @@ boundary-node sampling at the same rate: `boundary-edges` from those that cross,
 the worker that sums an entry draws it on its GPU, and asks the owners for the remaining rows. It sorts the kept entries
 into a matrix, forward and backward; with `edges` the whole matrix.
 
-With `sampler_device: gpu` owners draw nodes on their GPUs, which read and write one number for each.
+For GPUs, a CPU thread draws nodes, or with `sampler_device: gpu` their owners' GPUs, which read and write one number
+for each.
 
 Assumption: GPUs hold all crossing entries and select those of drawn nodes themselves; only ids are copied to them.
 Workers on CPU cores build where they compute, as the runtime does.
@@ -19,17 +20,35 @@ Workers on CPU cores build where they compute, as the runtime does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.ids import Rank
-from gcnsim.cost import MemoryCounts
+from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.cost import (
+    MemoryCounts,
+    boundary_core_seconds,
+    boundary_seconds,
+    draw_nodes_core_seconds,
+    drawing_core_seconds,
+    edges_seconds,
+    elementwise_seconds,
+    id_bytes,
+    rebuild_seconds,
+)
 from gcnsim.methods.families.boundary_rows import BoundaryRows, with_drawn_crossing
+from gcnsim.methods.families.cpu_workers import CpuWriter
+from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter
+from gcnsim.methods.families.released_code import id_streams, id_width
 from gcnsim.methods.full_graph import FullGraph
 from gcnsim.methods.method import RATE_STEPS, WHOLE_NODES, Facts, KnobStep, Method, Sampling
 from gcnsim.schedule import Schedule
+from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.timeline import Direction, OpKind
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload.draws import NODES
 from gcnsim.workload.knobs import RATE, choice, knob
@@ -77,7 +96,6 @@ class BnsGcn(BoundaryRows):
         """The schedule: every inner edge, with crossing ones sampled first. Raises ScenarioError for edges on CPU
         cores.
         """
-        from gcnsim.methods.families.sampled_boundary import EdgesOnGpu, NodesOnCpu, NodesOnGpu
 
         nodes = self.sample == WHOLE_NODES
         if facts.device.kind != "cpu":
@@ -108,3 +126,193 @@ class BnsGcn(BoundaryRows):
         lower = [step for step in RATE_STEPS if step < self.rate]
         if lower:
             yield KnobStep("rate", self.rate, lower[0], replace(self, rate=lower[0]))
+
+
+COUNT = 4
+"""Bytes of the message with the number of ids that follow."""
+
+DRAW_PASSES = 4
+"""Reads and writes of a node that a GPU samples or not: its number, twice, and its mark, twice."""
+
+Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
+"""Adds a message from a worker to a peer after these ops; returns the op that ends when it has arrived."""
+
+Meet = Callable[[Rank, list[Dependency]], int]
+"""Adds a worker's wait for these ops."""
+
+
+class NodesOnCpu(CpuWriter):
+    """Samples, sends ids and builds matrices on the thread that trains."""
+
+    def _drawn(self) -> list[list[int]]:
+        """Per worker, the op that ends its graph; no row leaves before."""
+        facts = self.facts
+        if not self.sampled:
+            return super()._drawn()
+        waits: list[list[Dependency]] = [[] for _ in self.workers]
+        if self.method.rate:
+            sample_ops = [
+                self.work(OpKind.SAMPLE, rank, draw_seconds(facts, rank, self.method.rate)) for rank in self.workers
+            ]
+            waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
+        return [[self._built(rank, waits[rank])] for rank in self.workers]
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        entries, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), entries, rows)
+        return self.work(OpKind.INDEX, rank, seconds, after=after)
+
+    def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.work(OpKind.INDEX, rank, 0.0, after=after)
+
+    def _transfer(
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[list[int]],
+        reads: list[int],
+        frees: list[int],
+        held: IntArray | None,
+    ) -> None:
+        """No transfer at rate 0: workers do not even wait for one another."""
+        if self.method.rate:
+            super()._transfer(layer, direction, rows, width, sources, reads, frees, held)
+
+
+class NodesOnGpu(GpuWriter):
+    """Samples on a CPU thread or the GPU; it waits for the ids, then selects the entries of sampled nodes."""
+
+    def __init__(self, method: Method, facts: Facts) -> None:
+        super().__init__(method, facts)
+        if not method.rate:
+            self.exchanges = self.beneath = False
+
+    def sample(self) -> IntArray:
+        """Per worker, the op that ends its graph, int64[P, 1]; no row leaves before."""
+        facts, cluster = self.facts, self.facts.cluster
+        if not self.method.rate:
+            return np.array([[self._built(rank, [])] for rank in self.workers])
+        sample_ops = []
+        for rank in self.workers:
+            if facts.samples_on_gpu:
+                sample_ops.append(self.builder.compute(OpKind.SAMPLE, rank, self._drawn_on_gpu(rank)))
+                continue
+            route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + self._calls()
+            cap = ONE_THREAD * facts.sampler_threads
+            sample_ops.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
+        self.first.append(np.array(sample_ops))
+        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
+        ids = id_bytes(facts.counts.rows, id_width(facts))
+        built = []
+        for rank in self.workers:
+            nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
+            upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
+            built.append([self._built(rank, [upload])])
+        return np.array(built)
+
+    def _drawn_on_gpu(self, rank: Rank) -> Work:
+        """Seconds in which the worker's GPU samples its outgoing nodes: a random number per node, written, read,
+        compared.
+        """
+        nodes = bordered(self.facts, rank, self.method.rate)
+        return elementwise_seconds(self.facts.device_of(rank), nodes, DRAW_PASSES) + self._calls()
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        entries, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), entries, rows)
+        if self.facts.released:
+            seconds = seconds + self._rebuilt(rank)
+        return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
+
+    def _rebuilt(self, rank: Rank) -> FloatArray:
+        """Seconds in which the released code rebuilds the iteration's graph from all inner and kept entries."""
+        facts = self.facts
+        entries = (self.kept + self.inner)[:, rank]
+        return rebuild_seconds(facts.device_of(rank), facts.host, entries, self.size - 1)
+
+    def _calls(self) -> Work:
+        """Host seconds of the released code's framework calls during sampling."""
+        return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else 0.0
+
+    def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        route, stream = self.facts.cluster.between(rank, peer), id_streams(self.facts)[peer]
+        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=stream, after=after, peer=peer)
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
+
+
+class EdgesOnGpu(NodesOnGpu):
+    """Samples entries on the GPU of the aggregating worker, and requests the rows that it still needs."""
+
+    def sample(self) -> IntArray:
+        """Per worker, the op after which its rows leave, int64[P, 1]: its graph is built, and the requests have
+        arrived.
+        """
+        facts, counts = self.facts, self.facts.counts
+        sample_ops = []
+        for rank in self.workers:
+            looked, entries = crossing(facts, rank), counts.boundary_edges[:, rank]
+            if self.method.sampling().sample == "edges":
+                looked, entries = np.full_like(looked, counts.entries[rank]), entries + counts.inner_edges[:, rank]
+            seconds = edges_seconds(facts.device_of(rank), looked, entries, int(counts.inner_nodes[rank]))
+            if facts.released:
+                seconds = np.maximum(seconds, self._rebuilt(rank)) + self._calls()
+            sample_ops.append(self.builder.compute(OpKind.INDEX, rank, seconds))
+        if not self.method.rate:
+            return np.array(sample_ops)[:, None]
+        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet, wanted=True)
+        met = [self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank]) for rank in self.workers]
+        return np.array(met)[:, None]
+
+
+def exchange_sampled_ids(
+    facts: Facts, sample_ops: list[int], send: Send, meet: Meet, *, wanted: bool = False
+) -> list[list[Dependency]]:
+    """Add both messages of every pair; per worker, the messages it receives last. wanted: for requested rows, not sent
+    ones.
+
+    Each starts once both ends are ready, like the runtime's exchange with all peers at once.
+    """
+    counted: list[list[Dependency]] = [[] for _ in sample_ops]
+    received: list[list[Dependency]] = [[] for _ in sample_ops]
+    pairs = list(permutations(range(len(sample_ops)), 2))
+    if facts.released:
+        # Rounds: in each, all send to the peer at the same offset.
+        pairs = [
+            (rank, (rank + step) % len(sample_ops))
+            for step in range(1, len(sample_ops))
+            for rank in range(len(sample_ops))
+        ]
+    for rank, peer in pairs:
+        counted[peer].append(send(rank, peer, COUNT, [sample_ops[rank], sample_ops[peer]]))
+    met = [meet(rank, after) for rank, after in enumerate(counted)]
+    for rank, peer in pairs:
+        ids = id_bytes(
+            facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank], id_width(facts)
+        )
+        received[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
+    return received
+
+
+def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:
+    """Core-seconds in which a worker samples its outgoing nodes; the nodes are counted per peer."""
+    return draw_nodes_core_seconds(facts.host, bordered(facts, rank, rate))
+
+
+def bordered(facts: Facts, rank: Rank, rate: float) -> float:
+    """A worker's nodes on the boundary of others, counted once per peer."""
+    return float(facts.counts.rows[:, :, rank].sum(axis=1).mean()) / rate
+
+
+def crossing(facts: Facts, rank: Rank) -> IntArray:
+    """A worker's crossing entries, kept or not, int64[T]: all but inner ones, which are always kept."""
+    entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
+    return entries

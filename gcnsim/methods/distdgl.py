@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
-from gcnsim.methods.method import HOST, IN_TURN, UVA, Placement
+from gcnsim.methods.families.mini_batch import NeighbourBatches
+from gcnsim.methods.method import HOST, IN_TURN, UVA, Loading, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

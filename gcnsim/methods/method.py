@@ -7,7 +7,7 @@ one: docs/new_method.md.
 
 A `Sampling` says what a method draws of its graph in each iteration. `Facts` hold the inputs of a schedule: the
 machine, the model and the sampled accesses of one run. A `Placement` says where mini-batches of GPUs are drawn, and
-where the input rows that they read lie.
+where the input rows that they read lie; a `Loading` says what runs ahead.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gcnsim.core.fields import Choice, check_fields, entry
 from gcnsim.core.ids import IntArray, Iteration, Rank, Seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.hardware.topology import Cluster
+from gcnsim.timeline import Direction
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import EXCHANGE_FIRST, LayerShape
 from gcnsim.workload.caching import CacheSize
@@ -70,6 +71,17 @@ class Placement:
 
 IN_TURN: Final = Placement(threads=0)
 """The trainer's process samples every batch before it trains; rows are in host memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How a system loads batches. ahead: batches loaded before they are trained; 0: in turn. draws_ahead: whether the
+    next batch is sampled meanwhile. asks: whether each batch requests rows of other servers over the network.
+    """
+
+    ahead: int = 0
+    draws_ahead: bool = True
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +214,8 @@ class Method(ABC):
     order instead of by METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends
     boundary rows between workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches:
     whether it updates the model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
-    trained: whether `runtime.train` has it. simulated_only: knobs that `runtime.train` lacks.
+    trained: whether `runtime.train` has it. simulated_only: knobs that `runtime.train` lacks. smooths: directions whose
+    received values enter a moving average.
 
     Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """
@@ -224,6 +237,7 @@ class Method(ABC):
     draws_on_host: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     simulated_only: ClassVar[tuple[str, ...]] = ()
+    smooths: ClassVar[tuple[Direction, ...]] = ()
 
     overlap: str = entry(
         Choice("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs during synchronous transfers", NO_OVERLAP
@@ -232,12 +246,9 @@ class Method(ABC):
     def __post_init__(self) -> None:
         check_fields(self, "method")
         if self.overlap != NO_OVERLAP and not self.waits:
-            from gcnsim.methods.registry import named
-
-            allowed = ", ".join(named(lambda kind: kind.overlaps))
             raise ScenarioError(
                 f"method.overlap: {self.overlap} is not allowed; {self.name} at tau {self.tau} does not wait "
-                f"for its transfers, so it is none; allowed with {allowed} at tau 0"
+                "for its transfers, so it is none; allowed with methods that wait for boundary rows, at tau 0"
             )
 
     # Defaults for methods without the knob.
@@ -268,6 +279,16 @@ class Method(ABC):
         return "inclusion"
 
     @property
+    def weighted(self) -> bool:
+        """Whether edge probabilities are computed from the norms of rows."""
+        return False
+
+    @property
+    def refresh(self) -> int:
+        """Iterations between recomputations of the edge probabilities."""
+        return 1
+
+    @property
     def worker_multiple(self) -> int:
         """The number of workers must be a multiple of this."""
         return 1
@@ -275,6 +296,10 @@ class Method(ABC):
     def sampling(self) -> Sampling:
         """How the graph is sampled in each iteration."""
         return Sampling()
+
+    def samples(self, facts: Facts) -> bool:
+        """Whether graphs are sampled on this machine."""
+        return not self.sampling().whole
 
     @property
     def sampler_devices(self) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.methods.families.mini_batch import BatchPlan, Loading, NeighbourBatches
-from gcnsim.methods.method import HOST, UVA, Placement
+from gcnsim.methods.families.mini_batch import BatchPlan, NeighbourBatches
+from gcnsim.methods.method import HOST, UVA, Loading, Placement
 from gcnsim.workload import LayerShape
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob

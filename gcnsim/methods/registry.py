@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.methods.method import OVERLAP, SHARED_KNOBS, Method
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.knobs import KNOBS, Knob, knob_of
@@ -32,8 +32,8 @@ _BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
         "pipegcn-g": "pipegcn:PipeGcnG",
         "pipegcn-f": "pipegcn:PipeGcnF",
         "pipegcn-gf": "pipegcn:PipeGcnGf",
-        "cagnet-1d": "cagnet_1d:Cagnet1d",
-        "cagnet-1.5d": "cagnet_1_5d:Cagnet15d",
+        "cagnet-1d": "cagnet:Cagnet1d",
+        "cagnet-1.5d": "cagnet:Cagnet15d",
         "sancus": "sancus:Sancus",
         "roc": "roc:Roc",
         "dgl": "dgl:Dgl",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,16 +21,26 @@ from gcnsim.simulation.assumed import DRAWS, OtherPath, normal_position, other_p
 from gcnsim.simulation.placement import PartOrder, placements
 from gcnsim.simulation.propagation import TimeFactors
 
-if TYPE_CHECKING:
-    from gcnsim.planning.study_cache import StudyCache
-
 Key: TypeAlias = tuple[Scenario, PartOrder, bool]
 """The key of one simulation: the scenario, the order of its parts, and whether the parts are perfectly balanced
 (`EvenPartition`).
 """
 
+
 INTERVAL: Final = (0.05, 0.95)
 """Quantiles of the draws that bound the 90 % interval."""
+
+
+class Studies(Protocol):
+    """Simulations and estimates of settings (`study_cache.StudyCache`). seed: of the joint draws."""
+
+    seed: int
+
+    def result(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Result:
+        """Return the simulated setting."""
+
+    def factors(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> TimeFactors:
+        """Return the effect of the assumptions on the setting's time."""
 
 
 def central(values: FloatArray) -> tuple[float, float]:
@@ -159,7 +169,7 @@ def on_other_paths(key: Key) -> dict[OtherPath, Key]:
     return {path: (path.scenario, order, even) for path in other_paths(scenario)}
 
 
-def estimated_times(studies: StudyCache, key: Key, left_open: TimeFactors, seconds: Seconds) -> FloatArray:
+def estimated_times(studies: Studies, key: Key, left_open: TimeFactors, seconds: Seconds) -> FloatArray:
     """Return estimated seconds per iteration under every joint draw, float64[draws], from the simulated time `seconds`.
 
     Estimates of synchronous schedules reach 2.6 times the simulated time, with a different factor on each path. A draw
@@ -176,7 +186,7 @@ def estimated_times(studies: StudyCache, key: Key, left_open: TimeFactors, secon
     return times
 
 
-def seconds_on(studies: StudyCache, scenario: Scenario, path: OtherPath) -> Seconds:
+def seconds_on(studies: Studies, scenario: Scenario, path: OtherPath) -> Seconds:
     """Return seconds per iteration of the canonical `scenario` at the stated values, with another path between its
     GPUs.
     """
@@ -187,7 +197,7 @@ def seconds_on(studies: StudyCache, scenario: Scenario, path: OtherPath) -> Seco
 
 
 def times_by_draw(
-    studies: StudyCache,
+    studies: Studies,
     scenario: Scenario,
     even: bool,
     factors: Callable[[Key], TimeFactors],

@@ -15,8 +15,8 @@ from itertools import product
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest, plural
-from gcnsim.core.known_names import known_name
 from gcnsim.core.processes import parallel_map
+from gcnsim.core.spellings import known_name
 from gcnsim.core.streams import stream
 from gcnsim.core.units import format_gbps
 from gcnsim.hardware import DESCRIBED_HOST, GENERIC_LINK, PriceBook, hosts, instance_of, is_file, is_host, prices

@@ -32,8 +32,7 @@ from gcnsim.simulation.diagnosis import impossible
 from gcnsim.simulation.source import RangeEnd
 
 if TYPE_CHECKING:
-    from gcnsim.records.measured_run import Measured
-    from gcnsim.records.recorded_run import RecordedRun
+    from gcnsim.records.recorded_run import Measured, RecordedRun
 
 OPTION: Final = "--measured"
 
@@ -69,7 +68,7 @@ def read_measurement(text: str) -> Measurement:
         method, value = "", text
     name, value = method_type(method.strip()).name if method else None, value.strip()
     if os.path.exists(value):
-        from gcnsim.records.measured_run import read_measured  # Importing SciPy is slow and few questions need it.
+        from gcnsim.records.recorded_run import read_measured  # Importing SciPy is slow and few questions need it.
 
         measured = read_measured(value)
         return Measurement(text, name, measured.iteration_s, measured.error_s / measured.iteration_s, measured)

@@ -15,9 +15,8 @@ from typing import Any, Final, TypeAlias
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.streams import stream
 from gcnsim.methods import DEFAULT, NO_OVERLAP, OVERLAP, method_type
-from gcnsim.planning.sweep_conditions import values_of
+from gcnsim.planning.sweep_axes import Axis, values_of
 from gcnsim.planning.sweep_question import Question, Sample
-from gcnsim.planning.sweep_ranges import Axis
 from gcnsim.scenario import (
     DEFAULT_DATASET,
     SCHEMA,

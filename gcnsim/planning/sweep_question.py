@@ -16,8 +16,7 @@ from gcnsim.core.fields import denied, shown, unknown_schema
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware import PRICINGS, ExchangeRate, Price, PriceBook
 from gcnsim.methods import DEFAULT, all_knobs, method_type
-from gcnsim.planning.sweep_conditions import FITS, Condition, read_condition
-from gcnsim.planning.sweep_ranges import Axis, read_axis
+from gcnsim.planning.sweep_axes import FITS, Axis, Condition, read_axis, read_condition
 from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
 from gcnsim.scenario import from_mapping, put_over
 

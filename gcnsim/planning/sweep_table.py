@@ -15,9 +15,8 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import shown
 from gcnsim.core.parquet import read_parquet_table
 from gcnsim.core.yaml_files import parse_yaml
-from gcnsim.planning.sweep_conditions import OPERATORS, ORDERS, read_condition
+from gcnsim.planning.sweep_axes import OPERATORS, ORDERS, Axis, read_condition
 from gcnsim.planning.sweep_points import Point
-from gcnsim.planning.sweep_ranges import Axis
 from gcnsim.results import KEYS, Row
 from gcnsim.scenario import rule_at
 

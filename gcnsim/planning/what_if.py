@@ -13,8 +13,7 @@ from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
-from gcnsim.planning.certainty import certainty
-from gcnsim.planning.decisive import decisive
+from gcnsim.planning.certainty import certainty, decisive
 from gcnsim.planning.energy import Site, energy_report
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large

@@ -1,19 +1,138 @@
-"""What was measured: of each setting and part, seconds of every operation in every iteration.
+"""What was measured: of each setting and part, seconds of every operation in every iteration; and what the file says of
+it: which graph, model and device, and how exactly each part is known (docs/files.md).
 
 Files have a recorder's words for operations; `in_schedule_words` turns them into those of schedules, which simulations
-and waits share.
+and waits share. A command measures what a file lacks.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
+from gcnsim.core.shapes import Amount, As, Count, OneOrMore, Text, Within
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS, SAGE_AGGREGATORS
+
+FORMAT: Final = "gcnsim.measured_compute/3"
+
+LONGEST_S: Final = 1e7
+"""No operation lasts longer: four months."""
+
+FEWEST: Final = 2
+"""Iterations of a part: of one, no spread is known."""
+
+Width: TypeAlias = Annotated[int, Within(minimum=1, maximum=10**7)]
+
+
+class MeasuredGraph(TypedDict):
+    """The graph."""
+
+    name: Text
+    nodes: OneOrMore
+    edges: Count
+    features: Width
+    classes: Width
+    hash: Text
+    file: NotRequired[str | None]
+    """As it was given; read where a question names no graph."""
+
+
+class MeasuredPartition(TypedDict):
+    """How it was cut."""
+
+    parts: Annotated[int, Within(minimum=1, maximum=4096)]
+    algorithm: Text
+    hash: Text
+    seed: NotRequired[Count]
+
+
+class MeasuredModel(TypedDict):
+    """What was trained."""
+
+    model: Annotated[str, Within(enum=MODELS)]
+    layers: Annotated[int, Within(minimum=1, maximum=1000)]
+    hidden: Width
+    heads: NotRequired[Annotated[int, Within(minimum=1, maximum=1024)]]
+    norm: NotRequired[Annotated[str, As(Literal["none", "layer"])]]
+    dropout: NotRequired[Annotated[float, Within(minimum=0, maximum=0.999)]]
+    dropout_order: NotRequired[Annotated[str, Within(enum=(EXCHANGE_FIRST, DROPOUT_FIRST))]]
+    sage_aggregator: NotRequired[Annotated[str, Within(enum=SAGE_AGGREGATORS)]]
+    sage_mean: NotRequired[Text]
+    bias: NotRequired[bool]
+    preaggregate: NotRequired[bool]
+    widths: NotRequired[Annotated[list[Width], Within(min_items=2, max_items=1001)]]
+
+
+class MeasuredDevice(TypedDict):
+    """The one device."""
+
+    kind: Annotated[str, As(Literal["cpu", "cuda"])]
+    name: Text
+    threads: NotRequired[OneOrMore]
+    cores: NotRequired[OneOrMore]
+    beside: NotRequired[Count]
+    """Processes that trained on the other cores meanwhile."""
+
+
+class SettingHeader(TypedDict):
+    """A method with its knobs."""
+
+    setting: Annotated[int, Within(minimum=0, maximum=2**31 - 1)]
+    method: Text
+    knobs: Mapping[str, float | str | None]
+
+
+class PartHeader(TypedDict):
+    """A part of a setting that was measured."""
+
+    setting: Count
+    part: Count
+    iterations: Annotated[int, Within(minimum=FEWEST, maximum=10**7)]
+    refreshing: list[Count]
+    """Iterations that refreshed the sampling probabilities."""
+    warmup: Count
+    mean_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
+    outside_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
+    """Processor time of an iteration that is in no operation; on a GPU time in which its main stream has none and
+    waits for none."""
+    relative_error: Annotated[float, Within(minimum=0, maximum=1000)]
+    """Half the 90 % interval of the mean over it."""
+    peak_bytes: Amount | None
+    drawn: Mapping[str, Amount]
+    """Mean counts of an iteration."""
+    inner: NotRequired[Count]
+    boundary: NotRequired[Count]
+
+
+class SkippedHeader(TypedDict):
+    """A part of a setting that was not."""
+
+    setting: Count
+    part: Count
+    reason: Text
+    needed_bytes: NotRequired[Amount | None]
+    free_bytes: NotRequired[Amount | None]
+
+
+class Header(TypedDict):
+    """The metadata of a file of compute times, as `python -m runtime.measure` writes it under the key `gcnsim`. SI
+    units, shares of one."""
+
+    graph: MeasuredGraph
+    partition: MeasuredPartition
+    model: MeasuredModel
+    training: Mapping[str, Any]
+    device: Annotated[Mapping[str, Any], As(MeasuredDevice, Any)]
+    versions: Mapping[str, Text]
+    settings: Annotated[list[SettingHeader], Within(min_items=1, max_items=1000)]
+    parts: list[PartHeader]
+    skipped: list[SkippedHeader]
 
 
 class OpKey(NamedTuple):
@@ -182,3 +301,54 @@ def first_gap(known: Collection[OpKey], layers: Iterable[Layer]) -> str | None:
             where = "" if key.layer < 0 else f" of layer {key.layer}, {key.direction.name.lower()}"
             return f"{key.kind}{where}"
     return None
+
+
+SWITCHES: Final = ("preaggregate",)
+"""Options without a value."""
+
+BOTH: Final = ("bias",)
+"""Options that are there, or with `no-` before them; the first is the default."""
+
+TRAINING: Final = ("dtype", "aggregator", "threads", "overlap", "optimizer", "seed", "feature_dim")
+"""Options of training that are repeated where the file says them."""
+
+OF_MODEL: Final = (
+    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_aggregator", "sage_mean",
+    "preaggregate", "bias",
+)  # fmt: skip
+"""Options of the model, by the name of the option."""
+
+
+def measure_command(found: MeasuredCompute | None, graph: str | None, **question: Any) -> str:
+    """`python -m runtime.measure ...` for what `question` asks and, of all else, as `found` was measured, if it was.
+
+    graph: the graph's file. question: options by name; knobs of the method under `knobs`.
+    """
+    knobs = question.pop("knobs", {})
+    content: dict[str, Any] = {}
+    if found is not None:
+        content |= {name: found.model[name] for name in OF_MODEL if found.model.get(name) is not None}
+        content |= {name: found.training[name] for name in TRAINING if found.training.get(name) is not None}
+        content |= {"device": found.device["kind"], "threads": found.device.get("threads") or content.get("threads")}
+        graph, content["parts"] = graph or found.graph.get("file"), found.parts
+    content |= {name: value for name, value in question.items() if value is not None}
+    options = {"graph": graph or "GRAPH", "parts": content.pop("parts")}
+    return shlex.join(["python", "-m", "runtime.measure", *written(options | content | dict(knobs)), "--out", "FILE"])
+
+
+def written(options: Mapping[str, Any]) -> Iterable[str]:
+    """Options of `runtime` as words of a command line."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if name in SWITCHES:
+            yield from [option] if value else []
+        elif name in BOTH:
+            yield from [] if value else [f"--no-{name}"]
+        else:
+            yield from (option, _text(value))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -15,8 +15,15 @@ from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, frozen
 from gcnsim.core.json_files import mistake, parse_json
 from gcnsim.core.parquet import read_parquet_table
 from gcnsim.records.calibration import content_hash
-from gcnsim.records.compute_facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey
-from gcnsim.records.compute_header import LONGEST_S, Header, PartHeader
+from gcnsim.records.compute_facts import (
+    LONGEST_S,
+    Header,
+    MeasuredCompute,
+    MeasuredPart,
+    MeasuredSetting,
+    OpKey,
+    PartHeader,
+)
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 HINT: Final = "; python -m runtime.measure writes such a file"

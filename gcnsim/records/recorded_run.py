@@ -2,20 +2,25 @@
 
 The training runtime writes them (docs/files.md). This module does not need it, so a laptop can evaluate a folder that
 was recorded on a cluster. Notes, one line each, state what to know before using results from recorded runs.
+`read_measured` also reads what a profiler recorded.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from gcnsim.core.errors import FileError, plural
 from gcnsim.core.ids import FloatArray, Rank, Seconds
 from gcnsim.core.json_files import canonical
 from gcnsim.records.calibration import model_name, settings
+from gcnsim.records.profiled_run import read_profiled_run
 from gcnsim.records.run_files import (
     CLUSTER,
     ITERATIONS,
@@ -27,6 +32,7 @@ from gcnsim.records.run_files import (
     read_iterations,
     read_rows,
 )
+from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.breakdown import phases_of_means
 from gcnsim.timeline.parquet import read_spans
@@ -291,3 +297,64 @@ def first_repeat(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, RecordedRun]
             return seen[run.sha256], run
         seen[run.sha256] = run
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds per iteration of `iterations` measured ones.
+
+    low_s, high_s: the 90 % interval of their mean (the value itself for a single one). spread_s: their standard
+    deviation. error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 for a single one).
+    phases: of the slowest worker, by `gcnsim.timeline.breakdown.PHASES`. kind: `run` (of runtime.train) or `trace` (of
+    the PyTorch profiler). notes: remarks for readers. devices: for a trace, the GPU of each worker; empty for a run.
+    """
+
+    path: Path
+    kind: str
+    workers: int
+    iterations: int
+    iteration_s: float
+    low_s: float
+    high_s: float
+    spread_s: float
+    error_s: float
+    phases: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+def read_measured(path: str | Path) -> Measured:
+    """The iterations of a run folder, or of a trace or folder of traces that the PyTorch profiler exported.
+
+    Raises FileError, naming the file and what is wrong.
+    """
+    place = Path(path)
+    if place.is_file() or is_profiler_trace(place):
+        profiled = read_profiled_run(place)
+        measured = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
+        return replace(measured, devices=tuple(profiled.devices))
+    run = read_recorded_run(place)
+    return _measured(place, "run", run.workers, run.iterations, run.phases, ())
+
+
+def _measured(
+    path: Path, kind: str, workers: int, times: FloatArray, phases: Mapping[str, float], notes: tuple[str, ...]
+) -> Measured:
+    low, high = interval_of_mean(times)
+    spread = float(times.std(ddof=1)) if times.size > 1 else 0.0
+    error = spread / math.sqrt(times.size)
+    return Measured(path, kind, workers, times.size, float(times.mean()), low, high, spread, error, phases, notes)
+
+
+def interval_of_mean(times: FloatArray) -> tuple[float, float]:
+    """The 90 % interval of the mean of independent `times`, by Student's t; the value twice for a single one.
+
+    No mean of times is negative, so the interval starts at 0 or above.
+    """
+    from scipy.special import stdtrit
+
+    mean, count = float(times.mean()), times.size
+    if count < 2:
+        return mean, mean
+    half = float(stdtrit(count - 1, 0.95) * times.std(ddof=1) / np.sqrt(count))
+    return max(mean - half, 0.0), mean + half

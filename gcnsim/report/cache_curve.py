@@ -1,18 +1,113 @@
-"""A cache curve as plain data, text, CSV, a figure and an offline page."""
+"""A cache curve as plain data, text, CSV, a figure and an offline page.
+
+The figure shows the hit rate against the cache size, one line per rule; more than six rules are split into panels by
+kind.
+"""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.terminal import aligned
-from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
+from gcnsim.report.figures.style import MOST_LINES, escaped, layout, legend
 from gcnsim.report.page.templates import Sheet, write_figure
-from gcnsim.trace import CacheCurve, CacheTally
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 from gcnsim.workload.caching import KINDS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_DASHES: Final = {"static": "solid", "refreshed": "dash", "demand": "dot"}
+
+
+class PolicyLine(NamedTuple):
+    """One rule: the hit rate at each size, over all workers and for the worst and best of them."""
+
+    name: str
+    kind: str
+    hit_rates: tuple[float, ...]
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+
+
+class CacheHits(NamedTuple):
+    """The figure's data: a line per rule over the cache sizes (shares of the boundary nodes, ascending)."""
+
+    title: str
+    sizes: tuple[float, ...]
+    lines: tuple[PolicyLine, ...]
+
+    @property
+    def panels(self) -> list[list[PolicyLine]]:
+        """The lines of each panel, at most `MOST_LINES`: all in one, or static or refreshed caches and then demand
+        caches.
+        """
+        if len(self.lines) <= MOST_LINES:
+            return [list(self.lines)]
+        groups = [[line for line in self.lines if (line.kind == "demand") is demand] for demand in (False, True)]
+        return [group[at : at + MOST_LINES] for group in groups for at in range(0, len(group), MOST_LINES)]
+
+
+def cache_hits_data(curve: CacheCurve) -> CacheHits:
+    """The figure's data."""
+    by_policy = {name: [point for point in curve.points if point.policy == name] for name in curve.policies}
+    lines = tuple(_line(name, points) for name, points in by_policy.items())
+    knob = f"{curve.origin.sampler} at {curve.origin.epsilon:g}"
+    counted = f"{curve.graphs - curve.how.warm_up} graphs"
+    return CacheHits(f"{curve.origin.graph_name}, {knob}, {counted}", curve.sizes, lines)
+
+
+def _line(name: str, points: Sequence[CachePoint]) -> PolicyLine:
+    rates = [[worker.hit_rate for worker in point.workers if worker.requests] or [0.0] for point in points]
+    return PolicyLine(
+        name,
+        KINDS[name],
+        tuple(point.total.hit_rate for point in points),
+        tuple(min(rate) for rate in rates),
+        tuple(max(rate) for rate in rates),
+    )
+
+
+def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
+    """Lines of `data`: solid for static rules, dashed for refreshed ones, dotted for demand caches."""
+    from plotly.subplots import make_subplots
+
+    panels = data.panels
+    height = 460 * len(panels)
+    figure = make_subplots(rows=len(panels), shared_xaxes=True, vertical_spacing=30 / height)
+    for row, panel in enumerate(panels, 1):
+        for index, line in enumerate(panel):
+            figure.add_trace(_drawn(data, line, index, theme), row=row, col=1)
+    shape = layout(theme, "", "requests answered (%)", height=height)
+    axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
+    figure.update_layout(**(shape | legend(theme) | {"title": f"Hit rate by cache size: {escaped(data.title)}"}))
+    figure.update_xaxes(**axes["xaxis"], rangemode="tozero")
+    figure.update_xaxes(title_text="boundary nodes cached (%)", row=len(panels), col=1)
+    figure.update_yaxes(**axes["yaxis"], range=[0, 102])
+    return figure
+
+
+def _drawn(data: CacheHits, line: PolicyLine, place: int, theme: Theme) -> dict[str, Any]:
+    color, _, symbol = theme.line(place)
+    return {
+        "type": "scatter",
+        "x": [100 * size for size in data.sizes],
+        "y": [100 * rate for rate in line.hit_rates],
+        "name": f"{line.name} ({line.kind})",
+        "mode": "lines+markers",
+        "line": {"color": color, "dash": _DASHES[line.kind], "width": 2},
+        "marker": {"symbol": symbol, "size": 8},
+        "customdata": [f"{100 * a:.1f} to {100 * b:.1f} %" for a, b in zip(line.lowest, line.highest, strict=True)],
+        "hovertemplate": f"{line.name}, %{{x:.3g}} % cached<br>%{{y:.1f}} % hit, %{{customdata}} by worker"
+        "<extra></extra>",
+    }
+
 
 SCHEMA = "gcnsim.cache-curve/1"
 COLUMNS = (

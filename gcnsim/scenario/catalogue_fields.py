@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Choice, denied, shown
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import (
     DESCRIBED,

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.core.errors import FileError, ScenarioError, nearest
 from gcnsim.core.fields import FieldRule, denied, read_fields, rule_of, unknown_schema
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.units import BANDWIDTH
 from gcnsim.core.yaml_files import parse_yaml, read_yaml
 from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network

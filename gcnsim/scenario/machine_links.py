@@ -1,6 +1,6 @@
 """The links of a machine: GPU to host, host to host, and the other paths of its cluster.
 
-The published runs of a platform add figures to those of the catalogue (`gcnsim.hardware.platforms`).
+The published runs of a platform add figures to those of the catalogue (`gcnsim.hardware.catalogue`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gcnsim.core.ids import Iteration
 from gcnsim.hardware import CORE
-from gcnsim.records.compute_command import written
+from gcnsim.records.compute_facts import written
 from gcnsim.scenario.method_section import written_knobs
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.scenario.specs import STAGED, Scenario

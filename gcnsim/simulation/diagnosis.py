@@ -14,7 +14,7 @@ import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.core.units import format_bandwidth, format_seconds
-from gcnsim.graph.partition_facts import SeedVariation
+from gcnsim.graph.describe import SeedVariation
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.results import LinkUse, Utilization, WorkerUse
 from gcnsim.scenario import Scenario

@@ -13,9 +13,9 @@ from gcnsim.core.ids import BoolArray, IntArray
 from gcnsim.core.processes import parallel_map
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.assign import TRAINING_NODES, TrainingParts, partition_graph, training_parts
+from gcnsim.graph.describe import partition_warnings
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.owners import open_partition
-from gcnsim.graph.partition_facts import partition_warnings
 from gcnsim.graph.parts import FROM_FILE, Part, Partitioning, split
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
@@ -36,7 +36,7 @@ from gcnsim.trace import AccessTrace, PreparedSampling, prepared_sampling, recor
 from gcnsim.trace.access import counts
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload.draws import NODES
-from gcnsim.workload.norms import read_norms
+from gcnsim.workload.samplers import read_norms
 
 
 class GraphSource(Source):

@@ -15,8 +15,7 @@ from typing import Any, Final, NoReturn
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_named
 from gcnsim.methods import Method, create_method, is_method, method_type
-from gcnsim.records.compute_command import measure_command
-from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting
+from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting, measure_command
 from gcnsim.scenario import LEAN, Scenario, from_knobs, setting_text
 from gcnsim.scenario.machine import Machine, resolve_machine
 from gcnsim.scenario.train_command import cut_options

@@ -7,7 +7,7 @@ products differ pair by pair, other orders were up to 5 % beyond.
 
 The profile of a published dataset belongs to one partition, and METIS' seed decides which. The largest worker's
 boundary and entries, and the mean boundary, move to either end of their variation over seeds
-(`gcnsim.graph.partition_facts.partition_scatter`). All workers keep their order; those below the mean move the other
+(`gcnsim.graph.describe.partition_scatter`). All workers keep their order; those below the mean move the other
 way.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.core.ids import AnyArray, FloatArray, IntArray, Seconds
-from gcnsim.graph.partition_facts import SeedVariation
+from gcnsim.graph.describe import SeedVariation
 from gcnsim.hardware import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.scenario.machine import resolve_machine

@@ -22,9 +22,9 @@ from typing import Final
 from gcnsim.core.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
+from gcnsim.simulation.profile_source import boundary_ratio
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.simulation.statistics_source import Range, StatisticsSource, extrapolated_boundary
-from gcnsim.simulation.surrogate_source import boundary_ratio
 from gcnsim.trace.counts import AccessCounts, BoundaryProfile
 from gcnsim.trace.packaged_profiles import outline_named, outline_of, profile_at, profiled_parts
 from gcnsim.trace.sizes_only import mean_ratio

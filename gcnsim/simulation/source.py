@@ -27,7 +27,7 @@ from gcnsim.core.errors import plural
 from gcnsim.core.ids import Int32Array, IntArray, Iteration, Rank
 from gcnsim.graph import Graph
 from gcnsim.graph.assign import TRAINING_NODES
-from gcnsim.graph.partition_facts import SeedVariation
+from gcnsim.graph.describe import SeedVariation
 from gcnsim.methods import BASELINE, Method, NeighbourBatches, create_method
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario

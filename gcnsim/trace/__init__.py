@@ -11,14 +11,15 @@ from gcnsim.trace.access import (
 )
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from gcnsim.trace.cache_replay import CacheCurve, CachePoint, CacheTally, Replay, cache_curve
-from gcnsim.trace.recorder import AccessRecorder, recorded_trace
 from gcnsim.trace.recording import (
+    AccessRecorder,
     PreparedSampling,
     local_norms,
     prepared_sampling,
     record_nodes,
     record_prepared,
     record_trace,
+    recorded_trace,
 )
 
 __all__ = [

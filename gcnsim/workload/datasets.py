@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.core.yaml_files import read_yaml
 
 OTHER_DATASET: Final = "any other graph is a file or a folder (OGB's too): --graph FILE; or sizes: --nodes N --edges M"

@@ -16,18 +16,25 @@ applied to the others with the remaining budget, until no new entry falls below.
 The theorem needs CSR rows sorted by value with their running sums, once per graph for all rates. Rows of similar length
 are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is thus summed
 separately. One running sum over all rows would lose a row of small values behind one of large ones.
+
+The norms file has one s_j per node from a training run, which the variance-reduction sampler needs: s_j =
+sqrt(sum over layers of ||H_j^(l) W^(l+1)||^2) (PSC-GCN, Theorem 2), so that ||y_ij|| = |P_ij| s_j.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.container import read_sections, write_sections
+from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.fields import AMOUNT, wrong_values
 from gcnsim.core.ids import BoolArray, Float32Array, FloatArray, Int32Array, IntArray, frozen
+from gcnsim.graph import Graph
 from gcnsim.graph.parts import Part
 
 BLOCK = 1 << 16
@@ -316,3 +323,47 @@ def row_blocks(indptr: IntArray, entries: int) -> Iterator[Rows]:
         last = min(max(last, first + 1), rows)
         yield first, last
         first = last
+
+
+KIND = "norms"
+VERSION = 1
+
+
+def write_norms(path: str | Path, norms: Float32Array, graph_hash: str) -> str:
+    """Write s_j of every node, float32[N], for the graph of this content hash; return the file's content hash.
+
+    Raises ValueError for norms that are negative or not finite, FileError when the file cannot be written.
+    """
+    values = np.asarray(norms, np.float32)
+    wrong = _wrong(values)
+    if wrong:
+        raise ValueError(wrong)
+    return write_sections(path, kind=KIND, version=VERSION, meta={"graph_hash": graph_hash}, arrays={"norms": values})
+
+
+def read_norms(path: str | Path, graph: Graph) -> Float32Array:
+    """s_j of every node of `graph`, float32[N], read-only.
+
+    Raises FileError when the file is missing, altered, made for another graph, or holds NaN, infinite or negative
+    values.
+    """
+    stored = read_sections(path, kind=KIND, version=VERSION)
+    values = stored.arrays.get("norms")
+    if values is None or values.dtype != np.float32 or values.ndim != 1:
+        raise FileError(f"{path}: has no float32 section 'norms'")
+    if values.size != graph.nodes:
+        raise FileError(f"{path}: norms of {values.size:,} nodes, graph {graph.name} has {graph.nodes:,}")
+    if stored.meta.get("graph_hash") != graph.content_hash():
+        raise FileError(f"{path}: norms of another graph than {graph.name} (content hashes differ)")
+    wrong = _wrong(values)
+    if wrong:
+        raise FileError(f"{path}: {wrong}")
+    return frozen(values)
+
+
+def _wrong(values: Float32Array) -> str | None:
+    """What is wrong with the norms, naming the first bad node; None when all are finite and not negative."""
+    bad = np.flatnonzero(wrong_values(values, AMOUNT))
+    if not bad.size:
+        return None
+    return f"norm of node {bad[0]} is {values[bad[0]]}; allowed: {AMOUNT.allowed} ({bad.size:,} such values)"

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload.staleness import source_iteration
-from runtime.accelerator.clock import Lane, ScaledRecorder, now
+from runtime.accelerator.machine import Lane, ScaledRecorder, WaitMachine, now
 from runtime.exchange import Exchange, SampledGraph
 from runtime.exchange.channels import Message, Posted
 from runtime.exchange.exchange import TAG, Sent, pieces
 
 if TYPE_CHECKING:
     from runtime.accelerator.lengths import OpSeconds
-    from runtime.accelerator.machine import WaitMachine
 
 STAGES = ("pack", "down", "up", "sent")
 

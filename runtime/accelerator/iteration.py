@@ -19,10 +19,9 @@ import torch
 
 from gcnsim.core.ids import FloatArray, Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
-from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.lengths import OpSeconds
-from runtime.accelerator.machine import WaitMachine
+from runtime.accelerator.machine import Lane, ScaledRecorder, WaitMachine, now
 from runtime.emulation.spec import AHEAD
 from runtime.exchange import Channel, SampledGraph
 from runtime.exchange.channels import Message

@@ -9,16 +9,23 @@ shares, which is what max-min fairness gives where none crosses a slower link. T
 that workers share (a mapped file, one writer at a time). Each computes when it would end if no other came, sleeps until
 then, and looks again. A copy that came meanwhile can only have delayed the end, so nobody sleeps too long. The instants
 are those of the fluid model, exactly, not those of waking up.
+
+Consecutive waits do not drift: each ends at an absolute instant, computed from the end of the previous one. A thread
+wakes about 0.1 ms after the requested instant. Lengths counted from there would accumulate that error; counted from the
+instant itself, a shorter sleep compensates a late start. Spans of waits are recorded as the work that they represent.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import math
 import mmap
 import os
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +36,65 @@ import torch
 
 from gcnsim.core.ids import Rank
 from gcnsim.hardware import LinkProfile, device, figures_of, host, link
-from runtime.accelerator.clock import NS, Lane, ScaledRecorder, now, sleep_until, wake_sharply
-from runtime.accelerator.exchange import WaitingExchange
+from gcnsim.timeline import Timeline
 from runtime.emulation import Accelerator, Emulation
 from runtime.emulation.priority import realtime_priority
 from runtime.emulation.spec import COPIES, TABLE_BYTES, TABLE_CELLS
-from runtime.exchange import Channel, Exchange
+from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place
+from runtime.record import Recorder
+
+_PR_SET_TIMERSLACK: Final = 29
+NS: Final = 1_000_000_000
+
+
+def now() -> int:
+    """Nanoseconds of the machine's monotonic clock, which all its processes share."""
+    return time.perf_counter_ns()
+
+
+def sleep_until(instant: int) -> None:
+    """Sleep until `instant`, or not at all if it has passed. Cores are shared, so there is no busy waiting."""
+    while (left := instant - time.perf_counter_ns()) > 0:
+        time.sleep(left / NS)
+
+
+def wake_sharply() -> None:
+    """Let this thread, and those it starts, be woken on time instead of up to 50 us later (Linux's prctl(2))."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+
+
+class Lane:
+    """A stream: its work runs in sequence, each item from when it is ready and the previous one is done."""
+
+    def __init__(self) -> None:
+        self.free = 0
+        """When the last piece ended, in ns."""
+
+    def work(self, ready: int, length: int) -> tuple[int, int]:
+        """Do work of `length` ns that is ready at the instant `ready`; returns its begin and end."""
+        start = max(self.free, ready)
+        self.free = start + length
+        sleep_until(self.free)
+        return start, self.free
+
+
+class ScaledRecorder(Recorder):
+    """A recorder whose clock is `scale` times slower than the machine's."""
+
+    def __init__(self, rank: Rank, scale: float, *, enabled: bool = True) -> None:
+        super().__init__(rank, enabled, now=lambda: self.at(now()))
+        self._scale = scale
+
+    def at(self, instant: int) -> int:
+        """The mark of an instant of the machine's clock, in ns."""
+        return round(instant / self._scale)
+
+    def timeline(self, origin_ns: int, offset_ns: int = 0) -> Timeline:
+        """See `Recorder.timeline`; both arguments are of the machine's clock."""
+        return super().timeline(self.at(origin_ns), round(offset_ns / self._scale))
 
 
 class WaitMachine:
@@ -91,10 +149,6 @@ class WaitMachine:
     def recorder(self, *, enabled: bool) -> ScaledRecorder:
         """Of what the waits stand for."""
         return ScaledRecorder(self.place.rank, self.scale, enabled=enabled)
-
-    def exchange(self, *arguments: Any, **named: Any) -> Exchange:
-        """An exchange whose packing and copies are waits; arguments as of `Exchange`."""
-        return WaitingExchange(self, *arguments, **named)
 
     def measured(self, channel: Channel, control: Channel | None) -> dict[str, Any]:
         """The facts for the run's record, with the network's latencies, just before the first iteration; all workers

@@ -11,8 +11,7 @@ from typing import Any, Final, NoReturn
 
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_named
-from gcnsim.records.compute_command import measure_command
-from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting, first_gap, in_schedule_words
+from gcnsim.records.compute_facts import MeasuredCompute, MeasuredSetting, first_gap, in_schedule_words, measure_command
 from gcnsim.records.compute_reading import measured_compute
 from runtime.methods import method_type
 from runtime.options import Options, flag

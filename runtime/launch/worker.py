@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Final, NoReturn
 
-from gcnsim.core.allocation import ALLOCATION
 from gcnsim.core.errors import GcnsimError, ScenarioError
+from gcnsim.core.resources import ALLOCATION
 from runtime.launch.group import disconnect
 from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure

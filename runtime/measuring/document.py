@@ -14,7 +14,7 @@ from gcnsim.core.atomic import atomic_write
 from gcnsim.core.ids import AnyArray
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds
-from gcnsim.records.compute_header import FORMAT
+from gcnsim.records.compute_facts import FORMAT
 from gcnsim.timeline import KINDS, Direction
 from runtime.measuring.part import PartRecord
 from runtime.measuring.request import AIM

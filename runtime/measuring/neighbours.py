@@ -1,7 +1,8 @@
 """Processes that train the same parts on the other cores while parts are measured.
 
 Workers of a cluster of cores keep all cores busy, and share the last cache and the way to memory. So a part is measured
-beside others like it, each process with cores of its own.
+beside others like it, each process with cores of its own. The program of such a process is this module's: its standard
+input has one JSON object, then the number of a setting a line.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gcnsim.core.processes import cores
+from gcnsim.core.signals import die_with_parent
+from runtime.data import DatasetCache
+from runtime.launch import disable_malloc_trim
+from runtime.measuring.request import options_from
+from runtime.measuring.rounds import ALONE, Setting, with_fastest_kernels
 from runtime.options import Options
+from runtime.train.setup import device_of
 
 READY: Final = b"ready\n"
 
@@ -55,7 +63,7 @@ class Neighbours:
                        "share": share, "parent": os.getpid()}  # fmt: skip
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "runtime.measuring.neighbour"],
+                    [sys.executable, "-m", "runtime.measuring.neighbours"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
@@ -101,3 +109,43 @@ class Neighbours:
 def _root() -> Path:
     """The folder that holds the package."""
     return Path(__file__).resolve().parents[2]
+
+
+NEIGHBOUR_S: Final = 10.0
+"""What a neighbour divides into rounds; it goes on until it is told otherwise."""
+
+
+class Neighbour:
+    """Trains the parts of settings, one after the other, until it is told to go on."""
+
+    def __init__(self, settings: Sequence[Options], share: int | None) -> None:
+        """Read the graph and cut it. share: bytes that it may take for parts."""
+        self._settings, self._share = settings, share
+        self._shelf = DatasetCache()
+        self._device = device_of(settings[0], ALONE)
+        self._dataset = self._shelf.dataset(settings[0])
+        self._partitioning = self._shelf.owners(settings[0], self._dataset)
+        disable_malloc_trim()
+
+    def train(self, number: int, first: int, until: Callable[[], bool]) -> None:
+        """Train the parts of a setting, from part `first` on, until `until` says so."""
+        options = with_fastest_kernels(self._settings[number], self._dataset, self._partitioning)
+        setting = Setting(options, self._device, self._shelf, lambda _: None)
+        setting.share = self._share
+        setting.measured(NEIGHBOUR_S, first=first, until=until)
+
+
+def main() -> None:
+    """Train what the lines of the standard input say, until it ends."""
+    with open(0, "rb", buffering=0, closefd=False) as lines:
+        request: dict[str, Any] = json.loads(lines.readline())
+        die_with_parent(request["parent"])
+        with on_cores(request["cores"]):
+            neighbour = Neighbour([options_from(setting) for setting in request["settings"]], request["share"])
+            os.write(1, READY)
+            while line := lines.readline():
+                neighbour.train(int(line), request["first"], lambda: bool(select.select([lines], [], [], 0)[0]))
+
+
+if __name__ == "__main__":
+    main()

@@ -21,8 +21,16 @@ from gcnsim.workload.caching import CacheSize
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
 from runtime.launch import Place
-from runtime.measuring.memory import asked_bytes, free_bytes, free_on_gpu, needed_bytes, sizes_of
-from runtime.measuring.part import PartRecord, PartRun, Skipped
+from runtime.measuring.part import (
+    PartRecord,
+    PartRun,
+    Skipped,
+    asked_bytes,
+    free_bytes,
+    free_on_gpu,
+    needed_bytes,
+    sizes_of,
+)
 from runtime.measuring.request import AIM
 from runtime.methods import method_of
 from runtime.methods.batches.method import MiniBatch

@@ -17,8 +17,8 @@ from gcnsim.graph import graph_notes
 from gcnsim.graph.parts import Partitioning
 from runtime.data import Dataset, DatasetCache
 from runtime.launch import disable_malloc_trim
-from runtime.measuring.memory import free_bytes
 from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
+from runtime.measuring.part import free_bytes
 from runtime.measuring.request import MeasureRequest
 from runtime.measuring.rounds import ALONE, Setting, SettingRecord, Tell, widths_of, with_fastest_kernels
 from runtime.train.setup import device_of

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from runtime.methods.bns_gcn import BnsGcn
-from runtime.methods.cagnet_1_5d import Cagnet15d
-from runtime.methods.cagnet_1d import Cagnet1d
+from runtime.methods.cagnet import Cagnet1d, Cagnet15d
 from runtime.methods.clustergcn import ClusterGcn
 from runtime.methods.dgl import Dgl
 from runtime.methods.distdgl import DistDgl

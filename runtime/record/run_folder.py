@@ -25,7 +25,7 @@ from gcnsim.graph import Graph
 from gcnsim.records.run_files import COLUMN_RULES
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
-from gcnsim.workload.norms import read_norms, write_norms
+from gcnsim.workload.samplers import read_norms, write_norms
 from runtime.record.machine import MachineFacts, PeakMemory, Versions
 from runtime.record.summary import Summary
 

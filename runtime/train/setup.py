@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from gcnsim.core.ids import AnyArray, Float32Array, frozen
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.graph.assign import KWAY, metis_label
 from gcnsim.graph.parts import Part, Partitioning, Replicas
+from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, DatasetCache, Share, share_of
@@ -214,7 +216,7 @@ def prepare(
     builder = GraphBuilder(share.part, weights, matrix_kind(options.aggregator), dtype, device)
     whole = builder.whole().with_requests(static_requests(share.send_sets, device))
     x = torch.from_numpy(held.features.copy()).to(device, dtype)
-    made = Exchange if machine is None else machine.exchange
+    made = Exchange if machine is None else partial(WaitingExchange, machine)
     data = held, weights, dataset, partitioning
     context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, *data, made)
     method = chosen.worker(context)

@@ -8,13 +8,11 @@ from typing import Any
 
 from gcnsim.core.ids import Iteration
 from gcnsim.workload import layer_shapes
-from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSampler, Sampler
-from runtime.accelerator.lengths import GraphCounts, OpSeconds
-from runtime.accelerator.machine import WaitMachine
+from runtime.accelerator.lengths import GraphCounts, MeasuredSeconds, OpSeconds
+from runtime.accelerator.machine import NS, ScaledRecorder, WaitMachine
 from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
-from runtime.accelerator.measured_lengths import MeasuredSeconds
 from runtime.emulation.priority import realtime_priority
 from runtime.exchange import SampledGraph
 from runtime.methods import method_of

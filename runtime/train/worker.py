@@ -35,7 +35,7 @@ from runtime.record import (
     summarise,
     to_arrays,
 )
-from runtime.train.checkpoint.files import with_saved_kernels
+from runtime.train.checkpoint import with_saved_kernels
 from runtime.train.memory_usage import COMPONENTS
 from runtime.train.preflight import agree
 from runtime.train.run_state import KINDS, Outcome, run_record

@@ -95,7 +95,7 @@ def _cross_edges() -> str:
 
 def _partition_spread() -> str:
     from gcnsim.core.yaml_files import read_yaml
-    from gcnsim.graph.partition_facts import FIGURES, FILE, partition_scatter
+    from gcnsim.graph.describe import FIGURES, FILE, partition_scatter
 
     rows = []
     for name, entry in read_yaml(FILE)["datasets"].items():

@@ -16,13 +16,11 @@ from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from gcnsim.evidence.difference import read_answer
 from gcnsim.evidence.published_facts import read_published
 from gcnsim.hardware import devices, kind_described, links
-from gcnsim.hardware.catalogue import _assumed
+from gcnsim.hardware.catalogue import _assumed, read_platform
 from gcnsim.hardware.own_files import own_device, own_host
-from gcnsim.hardware.platforms import read_platform
 from gcnsim.hardware.pricing import PriceBook
-from gcnsim.planning.sweep_conditions import read_condition
+from gcnsim.planning.sweep_axes import read_axis, read_condition
 from gcnsim.planning.sweep_question import load_question, read_question
-from gcnsim.planning.sweep_ranges import read_axis
 from gcnsim.records.trace_names import read_names
 from gcnsim.scenario import load_scenario
 from gcnsim.scenario.faults import read_injected

@@ -22,10 +22,9 @@ from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import DglFolder, layout_of
 from gcnsim.graph.formats.nodes import check_features, read_nodes
-from gcnsim.graph.formats.write import write_npz
-from gcnsim.graph.memory import memory_to_load
+from gcnsim.graph.load import memory_to_load, write_npz
 from gcnsim.graph.owners import open_partition, read_partition, write_partition
-from gcnsim.workload.norms import read_norms, write_norms
+from gcnsim.workload.samplers import read_norms, write_norms
 from tests.fuzz.readers import Reader, put, text
 from tests.gcnsim.graph.dgl_files import folder as dgl_folder
 from tests.gcnsim.graph.formats.layouts.tools import (

@@ -15,14 +15,14 @@ import numpy as np
 from gcnsim.cli.trace_profile import _is_trace
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import split
+from gcnsim.planning.sweep_axes import read_axis
 from gcnsim.planning.sweep_folder import begin, open_folder
 from gcnsim.planning.sweep_points import points_of
 from gcnsim.planning.sweep_question import read_question
-from gcnsim.planning.sweep_ranges import read_axis
 from gcnsim.planning.sweep_run import run
 from gcnsim.planning.sweep_table import read_filters
 from gcnsim.planning.sweep_work import Cores
-from gcnsim.records.measured_run import read_measured
+from gcnsim.records.recorded_run import read_measured
 from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import page_figures

@@ -15,7 +15,7 @@ from gcnsim.timeline import Direction
 from runtime.data import DatasetCache
 from runtime.exchange import BlockSums, SampledGraph
 from runtime.launch import Place, connect
-from runtime.methods.block_worker import BlockWorker
+from runtime.methods.worker import BlockWorker
 from runtime.options import Options
 from runtime.train.reduce import LocalSums
 from runtime.train.setup import WorkerState, prepare

@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from runtime.cli.train import main
+from runtime.train.__main__ import main
 
 AT = 12
 """The call that fails, counted from 1."""

@@ -16,9 +16,8 @@ from gcnsim.core.errors import GcnsimError
 from runtime.launch import Place, Watch
 from runtime.launch.watch import PARENT
 from runtime.options import Options
-from runtime.train.checkpoint.state import save
 from runtime.train.loop import DivergedError
-from runtime.train.session import Session
+from runtime.train.session import Session, save
 from runtime.train.tasks import tasks_of
 from runtime.train.worker import FinalResults, work
 from tests.runtime.jobs import ready_at

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import runtime.cli.measure
+import runtime.measure
 from runtime.microbench import TINY
 
 if __name__ == "__main__":
-    setattr(runtime.cli.measure, "FULL", TINY)  # noqa: B010 - a constant of the command
-    sys.exit(runtime.cli.measure.main(sys.argv[1:]))
+    setattr(runtime.measure, "FULL", TINY)  # noqa: B010 - a constant of the command
+    sys.exit(runtime.measure.main(sys.argv[1:]))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.known_names import known_name
+from gcnsim.core.spellings import known_name
 from gcnsim.dashboard.files import Files
 from gcnsim.hardware import ON_DEMAND, USD, PriceBook, devices, hosts, is_file, prices
 from gcnsim.planning.capacity_goal import MINIMISED

@@ -120,7 +120,7 @@ def command(values: Mapping[str, str]) -> list[str]:
 def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     """The page's content for these values. Raises GcnsimError."""
     from gcnsim.report.page.sweep import PointOrder, first_sentence
-    from gcnsim.report.sweep import row_of_record
+    from gcnsim.report.result import row_of_record
 
     if not values["folder"]:
         return html.Div(html.P("Give a folder that gcnsim sweep wrote.", className="note"))
@@ -161,7 +161,7 @@ def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any
 
 def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
     from gcnsim.report.answer.columns import MEANINGS, columns_of
-    from gcnsim.report.sweep import row_of_record
+    from gcnsim.report.result import row_of_record
 
     first = best[:SHOWN]
     keys = ["time"]

@@ -1,7 +1,7 @@
 """Mini-batch training on GPUs: the iteration of all systems whose workers load a batch, train it and sum gradients.
 
-One iteration is one mini-batch on every worker and one update of the model. Systems differ (`mini_batch.Loading`,
-`placement.Placement`) in these points:
+One iteration is one mini-batch on every worker and one update of the model. Systems differ (`Loading`, `Placement`) in
+these points:
 - whether loading runs ahead of training, and whether drawing does;
 - who draws, and where input rows lie;
 - whether rows of other servers are requested.
@@ -43,8 +43,7 @@ from gcnsim.cost import (
     uva_graph_bytes,
     uva_row_bytes,
 )
-from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch
-from gcnsim.methods.method import HOST, ON_GPU, Facts, Placement
+from gcnsim.methods.method import HOST, ON_GPU, Facts, Loading, Placement
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.trace.counts import BatchCounts
@@ -52,25 +51,23 @@ from gcnsim.trace.counts import BatchCounts
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
-def mini_batches(method: MiniBatch, facts: Facts) -> Schedule:
-    """The schedule of a mini-batch method for `facts`. Raises ValueError if the facts have no mini-batches."""
-    if facts.counts.batches is None:
-        raise ValueError(f"{method.name}: the counts have no mini-batches")
-    plan = method.plan(facts.shapes)
-    return _BatchWriter(method, replace(facts, shapes=plan.shapes), facts.counts.batches, plan).write()
+class BatchWriter:
+    """Builds the schedule of the method `name`. The demand of work done in advance is shifted by that number of
+    iterations.
+    """
 
-
-class _BatchWriter:
-    """Builds one schedule. The demand of work done in advance is shifted by that number of iterations."""
-
-    def __init__(self, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: BatchPlan) -> None:
-        self.facts, self.batches, self.loading, self.width = facts, batches, method.loading, plan.width
-        self.builder = Builder(method.name, facts.cluster, batches.iterations)
-        self.loader = BatchLoader(self.builder, method, facts, batches, plan)
+    def __init__(
+        self, name: str, facts: Facts, batches: BatchCounts, loading: Loading, width: int, *, one_graph: bool
+    ) -> None:
+        """width: values of an input row. one_graph: whether all layers sum over the same entries."""
+        self.facts, self.batches, self.loading, self.width = facts, batches, loading, width
+        self.builder = Builder(name, facts.cluster, batches.iterations)
+        self.loader = BatchLoader(self.builder, facts, batches, loading, width, one_graph=one_graph)
         self.workers = range(facts.cluster.gpus)
         self.costs = [self._costs(rank) for rank in self.workers]
 
     def write(self) -> Schedule:
+        """Build the schedule."""
         loads = [self.loader.load(rank) for rank in self.workers]
         last = [self._train(rank, *load) for rank, load in zip(self.workers, loads, strict=True)]
         reduced = allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
@@ -155,12 +152,12 @@ class BatchLoader:
     """
 
     def __init__(
-        self, builder: Builder, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: BatchPlan
+        self, builder: Builder, facts: Facts, batches: BatchCounts, loading: Loading, width: int, *, one_graph: bool
     ) -> None:
         self.builder, self.facts, self.batches = builder, facts, batches
-        self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
-        placement = facts.placement or method.usual
-        self.placement: Placement = replace(placement, features=placement.features or ON_GPU)
+        self.loading, self.width, self.one_graph = loading, width, one_graph
+        assert facts.placement is not None
+        self.placement: Placement = replace(facts.placement, features=facts.placement.features or ON_GPU)
         self.workers = range(facts.cluster.gpus)
         self.drawn_layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
         # Cached rows are never sent.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from gcnsim.core.ids import Rank
 from gcnsim.cost import Memory, MemoryCounts, partition_memory
 from gcnsim.methods.method import Method
-from gcnsim.timeline import Direction
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
 
@@ -37,32 +36,13 @@ EVERY_OPTION: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryRows(Method):
-    """Partition-parallel training: every worker keeps its partition and exchanges the rows of its boundary nodes.
-
-    smooths: directions whose received values enter a moving average. weighted: whether a sampler recomputes edge
-    probabilities every `refresh` iterations.
-    """
+    """Partition-parallel training: every worker keeps its partition and exchanges the rows of its boundary nodes."""
 
     uses: ClassVar[frozenset[str]] = EVERY_OPTION
     supports_gat: ClassVar[bool] = True
     supports_pooling: ClassVar[bool] = True
     exchanges_rows: ClassVar[bool] = True
     supports_cpu: ClassVar[bool] = True
-    smooths: ClassVar[tuple[Direction, ...]] = ()
-
-    @property
-    def weighted(self) -> bool:
-        """Whether edge probabilities are computed from the norms of rows."""
-        return False
-
-    @property
-    def refresh(self) -> int:
-        """Iterations between recomputations of the edge probabilities."""
-        return 1
-
-    def samples(self, facts: Facts) -> bool:
-        """Whether graphs are sampled on this machine."""
-        return not self.sampling().whole
 
     def schedule(self, facts: Facts) -> Schedule:
         """Every worker's iteration, on GPUs or on CPU cores."""

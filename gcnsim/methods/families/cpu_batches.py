@@ -23,8 +23,7 @@ from gcnsim.core.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.cost import CoreShares, Kept, core_shares, id_bytes, loss_seconds, row_bytes, rows_seconds, step_seconds
 from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
 from gcnsim.methods.families.cpu_workers import COUNTS
-from gcnsim.methods.families.mini_batch import MiniBatch
-from gcnsim.methods.method import Facts
+from gcnsim.methods.method import Facts, Loading
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency
 from gcnsim.timeline import Direction, OpKind
@@ -38,22 +37,22 @@ COUNT = COUNTS // 2
 
 
 class CpuBatchWriter(CpuOps):
-    """Builds the schedule of `method` for workers on CPU cores.
+    """Builds the schedule of the method `name` for workers on CPU cores.
 
     The demand of work done in advance is shifted by that number of iterations.
     """
 
-    def __init__(self, method: MiniBatch, facts: Facts) -> None:
-        plan, batches = method.plan(facts.shapes), facts.counts.batches
-        if batches is None:
-            raise ValueError(f"{method.name}: the counts have no mini-batches")
+    def __init__(
+        self, name: str, facts: Facts, batches: BatchCounts, loading: Loading, width: int, *, one_graph: bool
+    ) -> None:
+        """width: values of an input row. one_graph: whether all layers sum over the same entries."""
         as_long = replace(facts.counts, batches=None).repeated(batches.iterations)
         counts = replace(as_long, batches=batches)
-        super().__init__(method.name, replace(facts, shapes=plan.shapes, counts=counts), batches.iterations)
+        super().__init__(name, replace(facts, counts=counts), batches.iterations)
         self.facts = replace(self.facts, counts=counts.repeated(self.iterations // batches.iterations))
         assert self.facts.counts.batches is not None
         self.batches: BatchCounts = self.facts.counts.batches
-        self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
+        self.loading, self.width, self.one_graph = loading, width, one_graph
         ahead = self.loading.ahead
         self.loaded: IntArray = np.roll(self.batches.wanted - self.batches.hits, -ahead, axis=0)
         every = range(len(self.workers))

@@ -33,9 +33,8 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
-from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_ops import SAMPLER, TAG, WOKEN_S, CpuOps
-from gcnsim.methods.method import CENTRAL, Facts
+from gcnsim.methods.method import CENTRAL, Facts, Method
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
@@ -50,7 +49,7 @@ COUNTS = 8
 class CpuWriter(CpuOps):
     """Builds the schedule of `method` for workers on CPU cores."""
 
-    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+    def __init__(self, method: Method, facts: Facts) -> None:
         super().__init__(method.name, facts, facts.counts.iterations)
         self.method, self.tau = method, method.tau
         self.facts = replace(self.facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))

@@ -31,8 +31,7 @@ from gcnsim.cost import (
     with_host_calls,
 )
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
-from gcnsim.methods.families.boundary_rows import BoundaryRows
-from gcnsim.methods.method import CENTRAL, Facts
+from gcnsim.methods.method import CENTRAL, Facts, Method
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Waits
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import NO_DROPOUT, LayerShape
@@ -49,7 +48,7 @@ Ranks = slice | IntArray
 class GpuOps:
     """The ops of `method` for workers on GPUs, added to a builder."""
 
-    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+    def __init__(self, method: Method, facts: Facts) -> None:
         self.method = method
         self.tau = method.tau
         self.facts = facts

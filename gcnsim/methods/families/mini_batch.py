@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.per_layer import PerLayer
 from gcnsim.cost import Memory, batch_memory
-from gcnsim.methods.method import FEATURES, Method, Placement
+from gcnsim.methods.method import FEATURES, Loading, Method, Placement
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import LayerShape
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob
 from gcnsim.workload.mini_batches import passes, subgraphs
 
 if TYPE_CHECKING:
     from gcnsim.methods.method import Facts
     from gcnsim.schedule import Schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """How a system loads batches. ahead: batches loaded before they are trained; 0: in turn. draws_ahead: whether the
-    next batch is sampled meanwhile. asks: whether each batch requests rows of other servers over the network.
-    """
-
-    ahead: int = 0
-    draws_ahead: bool = True
-    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +88,21 @@ class MiniBatch(Method):
         """Iterations in which every training node is used once."""
 
     def schedule(self, facts: Facts) -> Schedule:
-        """The schedule: sample, load, train, reduce gradients; on GPUs or on CPU cores."""
+        """The schedule: sample, load, train, reduce gradients; on GPUs or on CPU cores.
+
+        Raises ValueError if the facts have no mini-batches.
+        """
+        batches, plan, loading, one_graph = facts.counts.batches, self.plan(facts.shapes), self.loading, self.one_graph
+        if batches is None:
+            raise ValueError(f"{self.name}: the counts have no mini-batches")
+        facts = replace(facts, shapes=plan.shapes, placement=facts.placement or self.usual)
         if facts.device.kind == "cpu":
             from gcnsim.methods.families.cpu_batches import CpuBatchWriter
 
-            return CpuBatchWriter(self, facts).write()
-        from gcnsim.methods.families.batch_workers import mini_batches
+            return CpuBatchWriter(self.name, facts, batches, loading, plan.width, one_graph=one_graph).write()
+        from gcnsim.methods.families.batch_workers import BatchWriter
 
-        return mini_batches(self, facts)
+        return BatchWriter(self.name, facts, batches, loading, plan.width, one_graph=one_graph).write()
 
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.per_layer import PerLayer
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob
 from runtime.methods.method import Method
 from runtime.options import Options, flag
-
-if TYPE_CHECKING:
-    from runtime.methods.batches.worker import BatchWorker
-    from runtime.methods.worker import Context
 
 
 @dataclass(frozen=True)
@@ -77,9 +72,3 @@ class NeighbourBatches(MiniBatch):
         if self.layer_sizes is not None:
             return (), self.layer_sizes
         return self.fanout or (self.usual_fanout,) * layers, ()
-
-    def worker(self, context: Context) -> BatchWorker:
-        """The worker that samples, loads and trains batches."""
-        from runtime.methods.batches.worker import neighbour_worker
-
-        return neighbour_worker(context, self)

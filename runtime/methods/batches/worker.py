@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,11 +36,9 @@ from gcnsim.workload.mini_batches import (
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
 from runtime.exchange.staging import CopyStream
+from runtime.methods.batches.method import MiniBatch, NeighbourBatches
 from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
 from runtime.methods.worker import Context, MethodWorker
-
-if TYPE_CHECKING:
-    from runtime.methods.batches.method import MiniBatch, NeighbourBatches
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,13 @@ which represents the one store that workers of a server share.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from runtime.methods.batches.method import NeighbourBatches
+
+if TYPE_CHECKING:
+    from runtime.methods.batches.worker import BatchWorker
+    from runtime.methods.worker import Context
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,9 @@ class Dgl(NeighbourBatches):
     name: ClassVar[str] = "dgl"
     one_server: ClassVar[bool] = True
     everywhere: ClassVar[bool] = True
+
+    def worker(self, context: Context) -> BatchWorker:
+        """The worker that samples, loads and trains batches."""
+        from runtime.methods.batches.worker import neighbour_worker
+
+        return neighbour_worker(context, self)

@@ -8,9 +8,13 @@ local everywhere, so sampling needs no messages; only feature rows are sent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from runtime.methods.batches.method import NeighbourBatches
+
+if TYPE_CHECKING:
+    from runtime.methods.batches.worker import BatchWorker
+    from runtime.methods.worker import Context
 
 
 @dataclass(frozen=True)
@@ -21,3 +25,9 @@ class DistDgl(NeighbourBatches):
     draws_ahead: ClassVar[bool] = False
     usual_fanout: ClassVar[int] = 10
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
+
+    def worker(self, context: Context) -> BatchWorker:
+        """The worker that samples, loads and trains batches."""
+        from runtime.methods.batches.worker import neighbour_worker
+
+        return neighbour_worker(context, self)

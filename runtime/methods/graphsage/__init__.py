@@ -10,9 +10,13 @@ GraphSAGE it is the mean over the sampled neighbours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from runtime.methods.batches.method import NeighbourBatches
+
+if TYPE_CHECKING:
+    from runtime.methods.batches.worker import BatchWorker
+    from runtime.methods.worker import Context
 
 
 @dataclass(frozen=True)
@@ -22,3 +26,9 @@ class GraphSage(NeighbourBatches):
     name: ClassVar[str] = "graphsage"
     draws_ahead: ClassVar[bool] = False
     usual_fanout: ClassVar[int] = 10
+
+    def worker(self, context: Context) -> BatchWorker:
+        """The worker that samples, loads and trains batches."""
+        from runtime.methods.batches.worker import neighbour_worker
+
+        return neighbour_worker(context, self)

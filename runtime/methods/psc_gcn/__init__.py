@@ -60,4 +60,14 @@ class PscGcn(Method):
         """The worker with sampled graphs, stale rows and a cache."""
         from runtime.methods.psc_gcn.worker import PscGcnWorker
 
-        return PscGcnWorker(context, self)
+        return PscGcnWorker(
+            context,
+            tau=self.tau,
+            cold_start=self.cold_start,
+            epsilon=float(self.epsilon),
+            sampler=self.sampler,
+            refresh=self.refresh,
+            estimator=self.estimator,
+            cache=self.cache,
+            cache_policy=self.cache_policy,
+        )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,16 +24,13 @@ from torch import Tensor
 from gcnsim.core.ids import BoolArray, Float32Array, Iteration
 from gcnsim.core.streams import stream
 from gcnsim.timeline import OpKind
-from gcnsim.workload.caching import cached_mask, capacity
+from gcnsim.workload.caching import CacheSize, cached_mask, capacity
 from gcnsim.workload.draws import draw_edges, inclusion
 from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.exchange import CachedRows, SampledGraph, Weights, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message, TimedChannel
 from runtime.exchange.staging import CopyStream
 from runtime.methods.worker import Context, MethodWorker, completed
-
-if TYPE_CHECKING:
-    from runtime.methods.psc_gcn import PscGcn
 
 T = TypeVar("T")
 
@@ -59,13 +56,23 @@ class Version:
 class PscGcnWorker(MethodWorker):
     """The worker of PSC-GCN; see the module."""
 
-    def __init__(self, context: Context, method: PscGcn) -> None:
-        """Open the exchange and the sampler's thread."""
-        super().__init__(context, method.tau, method.cold_start)
-        self.method = method
-        self.caches = not method.cache.empty
-        self.epsilon, self.every = float(method.epsilon), method.refresh
-        self.rule = method.sampler
+    def __init__(
+        self,
+        context: Context,
+        *,
+        tau: int,
+        cold_start: str,
+        epsilon: float,
+        sampler: str,
+        refresh: int,
+        estimator: str,
+        cache: CacheSize,
+        cache_policy: str,
+    ) -> None:
+        """Open the exchange and the sampler's thread. All but the context are the method's knobs."""
+        super().__init__(context, tau, cold_start)
+        self.cache, self.cache_policy, self.caches = cache, cache_policy, not cache.empty
+        self.epsilon, self.every, self.rule, self.estimator = epsilon, refresh, sampler, estimator
         self.sampled = self.epsilon < 1.0
         self._weighted = self.sampled and self.rule == "vr"
         self._refreshing: bool | None = None
@@ -243,7 +250,7 @@ class PscGcnWorker(MethodWorker):
     def _weights(self, mask: BoolArray) -> Weights:
         """The weights of estimators that depend on the sample."""
         builder = self.context.builder
-        if self.method.estimator == "mean":
+        if self.estimator == "mean":
             return builder.means(mask)
         return builder.weights(builder.self_normalised(mask))
 
@@ -281,7 +288,7 @@ class PscGcnWorker(MethodWorker):
     def _from_norms(self, norms: Float32Array, t: Iteration) -> Version:
         part, recorder = self.context.share.part, self.context.recorder
         start = recorder.mark()
-        if self.context.options.model != "gcn" or self.method.estimator == "mean":
+        if self.context.options.model != "gcn" or self.estimator == "mean":
             # A mean's weights are equal within a row, and attention's are treated as equal: cancel the rule's column
             # factor 1/sqrt(deg_j + 1).
             degree = np.concatenate([part.inner_degree, part.boundary_degree])
@@ -295,14 +302,14 @@ class PscGcnWorker(MethodWorker):
         context, part = self.context, self.context.share.part
         chance = inclusion(part, p).astype(np.float32) if self.sampled else np.ones(part.boundary_nodes, np.float32)
         weights = None
-        if self.sampled and self.method.estimator == "unbiased":
+        if self.sampled and self.estimator == "unbiased":
             weights = context.builder.weights(1.0 / p.astype(np.float64))
-        size = capacity(self.method.cache, part.boundary_nodes, context.widths[0])
+        size = capacity(self.cache, part.boundary_nodes, context.widths[0])
         if context.world == 1 or not self.caches:
             return Version(p, weights, chance, floored, None)
         channel = self._timed(t, OpKind.CACHE_REFRESH)
         generator = stream(context.options.seed, "cache", part.rank)
-        mask = cached_mask(self.method.cache_policy, size, chance, part.boundary_degree, generator)
+        mask = cached_mask(self.cache_policy, size, chance, part.boundary_degree, generator)
         nodes = np.flatnonzero(mask)
         old = before.held if before is not None else None
         new = nodes if old is None else nodes[old.slot[nodes] < 0]

@@ -42,4 +42,4 @@ class Sancus(BlockMethod):
         """The worker with stored and tested blocks."""
         from runtime.methods.sancus.worker import SancusWorker
 
-        return SancusWorker(context, self)
+        return SancusWorker(context, self.block_rule, warm=int(self.warm_iterations), clip=float(self.clip))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,13 +19,9 @@ from torch import Tensor
 
 from gcnsim.core.ids import Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.workload.staleness import is_due
+from gcnsim.workload.staleness import BlockRule, is_due
 from runtime.exchange.channels import Message, TimedChannel
-from runtime.methods.block_worker import BlockWorker
-from runtime.methods.worker import Context
-
-if TYPE_CHECKING:
-    from runtime.methods.sancus import Sancus
+from runtime.methods.worker import BlockWorker, Context
 
 NEVER = -1
 """The iteration of a block that has not been sent yet."""
@@ -35,10 +30,10 @@ NEVER = -1
 class SancusWorker(BlockWorker):
     """The worker of SANCUS; see the module."""
 
-    def __init__(self, context: Context, method: Sancus) -> None:
-        """A worker that has sent nothing yet."""
-        self._blocks = StaleBlocks(context, method)
-        super().__init__(context, self._blocks, float(method.clip) / math.sqrt(context.world))
+    def __init__(self, context: Context, rule: BlockRule, *, warm: int, clip: float) -> None:
+        """A worker that has sent nothing yet. warm, clip: its knobs `warm_iterations` and `clip`."""
+        self._blocks = StaleBlocks(context, rule, warm)
+        super().__init__(context, self._blocks, clip / math.sqrt(context.world))
 
     def state(self) -> dict[str, Tensor]:
         """The stored copies of others' blocks, and the data of the tests."""
@@ -57,10 +52,9 @@ class SancusWorker(BlockWorker):
 class StaleBlocks:
     """The rule for sending blocks; see `runtime.exchange.blocks.Policy`."""
 
-    def __init__(self, context: Context, method: Sancus) -> None:
-        """Open the channel of the flags, if flags are sent."""
-        self._context, self._rule = context, method.block_rule
-        self._warm = int(method.warm_iterations)
+    def __init__(self, context: Context, rule: BlockRule, warm: int) -> None:
+        """Open the channel of the flags, if flags are sent. warm: iterations in which everything is sent."""
+        self._context, self._rule, self._warm = context, rule, warm
         layers = len(context.widths) - 1
         self._sent_in = np.full((layers, context.world), NEVER, np.int64)
         self._flags = np.ones((layers, context.world), np.bool_)

@@ -18,8 +18,8 @@ import click
 import pytest
 
 from gcnsim import cli
-from gcnsim.cli import completing, doctor, main, root
-from gcnsim.cli.progress import bar, progress
+from gcnsim.cli import doctor, main, questions, root
+from gcnsim.cli.outputs import bar, progress
 from gcnsim.core import clock
 from gcnsim.scenario.question import Question, options
 from gcnsim.scenario.recommend import Recommend
@@ -236,9 +236,7 @@ def test_every_option_whose_rule_has_names_is_completed(kind: type[Question]) ->
     command = root.get_command(click.Context(root), kind.__name__.replace("WhatIf", "what-if").lower())
     assert command is not None
     parameters = {param.name: param for param in command.params}
-    named = {
-        name: names for name, option in options(kind).items() if (names := completing.names_of(option)) is not None
-    }
+    named = {name: names for name, option in options(kind).items() if (names := questions.names_of(option)) is not None}
     assert {"dataset", "device", "host", "method", "model", "transport"} <= {*named}
     for name, names in named.items():
         offered = parameters[name].shell_complete(click.Context(command), "")

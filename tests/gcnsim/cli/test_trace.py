@@ -13,15 +13,15 @@ import pytest
 from gcnsim.cli import main
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.assign import partition_graph
+from gcnsim.graph.describe import partition_scatter
 from gcnsim.graph.generate import outline
 from gcnsim.graph.owners import write_partition
-from gcnsim.graph.partition_facts import partition_scatter
 from gcnsim.trace import cache_curve, read_trace
 from gcnsim.trace.packaged_profiles import bundled_parts, bundled_profile
 from gcnsim.trace.sizes_only import mean_ratio
 from gcnsim.trace.stored_profile import read_profile, write_profile
 from gcnsim.workload import dataset
-from gcnsim.workload.norms import write_norms
+from gcnsim.workload.samplers import write_norms
 from tests.gcnsim.cli.conftest import RING, Refused
 
 

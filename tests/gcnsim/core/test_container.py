@@ -38,7 +38,7 @@ from gcnsim.trace import (
     write_trace,
 )
 from gcnsim.trace.stored_profile import read_profile
-from gcnsim.workload.norms import read_norms, write_norms
+from gcnsim.workload.samplers import read_norms, write_norms
 
 ARRAYS: dict[str, AnyArray] = {
     "bytes": np.arange(5, dtype=np.uint8),

@@ -11,7 +11,7 @@ import pytest
 from gcnsim.core import units
 from gcnsim.core.errors import LONGEST, FileError, GcnsimError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Choice, Flag, Number, QuantityRange, check_fields, entry, shown
-from gcnsim.core.known_names import known_name, meant_names
+from gcnsim.core.spellings import known_name, meant_names
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import devices, hosts, known_device
 from gcnsim.methods import methods

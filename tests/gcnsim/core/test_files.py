@@ -258,7 +258,7 @@ COUNT = """
 import os, sys
 import pyarrow, pyarrow.parquet
 import pyarrow.compute, pyarrow.csv
-from gcnsim.graph.formats.parquet import read_parquet
+from gcnsim.graph.formats.edges import read_parquet
 from gcnsim.core.parquet import read_parquet_table
 from pathlib import Path
 threads = lambda: len(os.listdir("/proc/self/task"))

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from gcnsim.core.allocation import ALLOCATION, BLOCK, keep_freed_blocks
 from gcnsim.core.compiling import LOCK
 from gcnsim.core.errors import KilledError, ScenarioError
 from gcnsim.core.processes import cores, parallel_map, parallel_map_counted
+from gcnsim.core.resources import ALLOCATION, BLOCK, keep_freed_blocks
 
 
 def square(value: int) -> int:
@@ -145,7 +145,7 @@ def _zombie(pid: int) -> bool:
 _FAULTS = """
 import resource, sys
 import numpy as np
-from gcnsim.core.allocation import BLOCK, keep_freed_blocks
+from gcnsim.core.resources import BLOCK, keep_freed_blocks
 assert keep_freed_blocks()
 def write(size):
     np.empty(size, np.uint8).fill(1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gcnsim.core import spellings, units
 from gcnsim.core.errors import ScenarioError, UnitError
-from gcnsim.core.per_layer import PerLayerValues
+from gcnsim.workload.knobs import PerLayerValues
 
 QUANTITIES = [
     units.BANDWIDTH,

@@ -17,15 +17,15 @@ from gcnsim.cost import (
     spmm_seconds,
     step_seconds,
 )
-from gcnsim.cost.attention import (
+from gcnsim.cost.layers import (
     REDUCTIONS,
     SOFTMAX_OPERANDS,
     dots_seconds,
     entries_seconds,
     longest_row,
+    parameters,
     reduction_seconds,
 )
-from gcnsim.cost.layers import parameters
 from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.workload import LayerShape, layer_shapes
 

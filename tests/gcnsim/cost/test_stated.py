@@ -9,7 +9,6 @@ import pytest
 
 from gcnsim.cost import (
     MemoryCounts,
-    attention,
     core,
     device,
     layers,
@@ -43,12 +42,12 @@ def test_passes_are_what_kernels_read_and_write() -> None:
     assert layers.AVERAGE_PASSES == 2 + 3
     assert layers.LOSS_PASSES == 1 + 2 + 1 + 1
     assert core.ADDING_PASSES == 2 + 1
-    assert (attention.SCORE_PASSES, attention.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
-    assert (SECTOR, attention.ENTRY_ENDS) == (32, 4 + 4)
-    assert 0.4 <= attention.ENTRY_EFFICIENCY <= 0.5
-    assert (attention.REDUCTIONS, attention.REDUCTIONS_BACKWARD) == (1 + 1, 1 + 2)
-    assert (attention.SOFTMAX_OPERANDS, attention.SOFTMAX_BACKWARD_OPERANDS) == ((2, 2, 2), (3, 2, 3))
-    assert (attention.SCORES_OPERANDS, attention.SCORES_BACKWARD_OPERANDS) == ((2, 2), (3,))
+    assert (layers.SCORE_PASSES, layers.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
+    assert (SECTOR, layers.ENTRY_ENDS) == (32, 4 + 4)
+    assert 0.4 <= layers.ENTRY_EFFICIENCY <= 0.5
+    assert (layers.REDUCTIONS, layers.REDUCTIONS_BACKWARD) == (1 + 1, 1 + 2)
+    assert (layers.SOFTMAX_OPERANDS, layers.SOFTMAX_BACKWARD_OPERANDS) == ((2, 2, 2), (3, 2, 3))
+    assert (layers.SCORES_OPERANDS, layers.SCORES_BACKWARD_OPERANDS) == ((2, 2), (3,))
     assert sampling.SORT_PASSES == 8 * (2 + 2) * 2, "eight passes over keys and values of 8 bytes, read and write"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.evidence.fit_links import fit_links
+from gcnsim.evidence.fit_gpu import fit_links
 from gcnsim.evidence.fitting import Laws
 from gcnsim.records.measurements import read_measurements
 from tests.gcnsim.evidence.made_calibration import HOST, NETWORK, measurements, messages, write_measurements

@@ -15,8 +15,7 @@ from gcnsim.core.errors import FileError
 from gcnsim.evidence.published_answers import answer
 from gcnsim.evidence.published_facts import SHIPPED, read_published
 from gcnsim.evidence.published_quantities import QUANTITIES
-from gcnsim.evidence.published_systems import System
-from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row, setting
+from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting
 from gcnsim.evidence.table_cells import reproduce
 from gcnsim.graph.generate import outline
 from gcnsim.methods import create_method

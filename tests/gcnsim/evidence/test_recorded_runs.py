@@ -15,8 +15,7 @@ from gcnsim.api import compare, render_comparison
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.evidence.iteration_report import IterationReport, report_of_profile, report_of_run
 from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
-from gcnsim.records.measured_run import read_measured
-from gcnsim.records.recorded_run import read_recorded_run
+from gcnsim.records.recorded_run import read_measured, read_recorded_run
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import OpKind

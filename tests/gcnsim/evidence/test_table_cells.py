@@ -11,8 +11,7 @@ import pytest
 from gcnsim.evidence.published_answers import RangeOfResults, TableValues, _reduce_seconds, answer
 from gcnsim.evidence.published_facts import read_published
 from gcnsim.evidence.published_quantities import predicted
-from gcnsim.evidence.published_systems import System
-from gcnsim.evidence.row_scenario import RowScenario, scenario_of_row, setting, settings
+from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting, settings
 from gcnsim.evidence.table_cells import Cell, as_row, error_of, reproduce, vanilla_of
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import SCHEMA, from_mapping, load_scenario

@@ -14,9 +14,15 @@ import pytest
 from gcnsim.core.errors import GraphError
 from gcnsim.graph import Graph, build_csr, describe, from_networkx
 from gcnsim.graph.describe import Components, DegreeBin, components, degree_bins, degree_percentiles, homophily
-from gcnsim.graph.formats.write import write_edges, write_npz
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.graph.memory import check_memory, check_partition_memory, memory_of_sizes, memory_to_load
+from gcnsim.graph.load import (
+    check_memory,
+    check_partition_memory,
+    memory_of_sizes,
+    memory_to_load,
+    write_edges,
+    write_npz,
+)
 from tests.gcnsim.graph.formats.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
 
 
@@ -114,7 +120,7 @@ LOAD = """
 import sys
 from gcnsim.graph import load_graph
 from gcnsim.graph.describe import components
-from gcnsim.graph.memory import memory_to_load
+from gcnsim.graph.load import memory_to_load
 said = memory_to_load(sys.argv[1])
 components(load_graph(sys.argv[1]))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -141,8 +147,8 @@ def test_the_estimate_is_above_the_truth_and_not_far(tmp_path: Path, name: str, 
 PARTITION = """
 import sys
 from gcnsim.graph import load_graph
-from gcnsim.graph.memory import memory_to_load
-from gcnsim.graph.partition_facts import partition_facts
+from gcnsim.graph.load import memory_to_load
+from gcnsim.graph.describe import partition_facts
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import split
 said = memory_to_load(sys.argv[1], partition=True)

@@ -12,7 +12,7 @@ import pytest
 
 from gcnsim.core.errors import FileError
 from gcnsim.graph import Graph, build_csr
-from gcnsim.graph.formats.dgl_tensors import read_dgl_tensors
+from gcnsim.graph.formats.layouts.dgl import read_dgl_tensors
 from gcnsim.graph.owners import open_partition
 from tests.gcnsim.graph.dgl_files import folder, tensors
 

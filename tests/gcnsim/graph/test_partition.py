@@ -16,7 +16,7 @@ from gcnsim.core.errors import GraphError
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph import Graph, build_csr
 from gcnsim.graph.assign import METHODS, metis_owners, partition_graph
-from gcnsim.graph.partition_facts import FIGURES, FILE, Spread, partition_facts, partition_scatter, partition_warnings
+from gcnsim.graph.describe import FIGURES, FILE, Spread, partition_facts, partition_scatter, partition_warnings
 from gcnsim.graph.parts import Partitioning, split
 
 

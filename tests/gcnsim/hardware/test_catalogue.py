@@ -12,7 +12,7 @@ import pytest
 from gcnsim import hardware
 from gcnsim.core import units
 from gcnsim.core.errors import FileError, ScenarioError
-from gcnsim.hardware import Curve, device, devices, gpu_named, gpu_of, tables
+from gcnsim.hardware import Curve, device, devices, gpu_named, gpu_of, profiles
 
 SHARES = ("spmm_efficiency", "gemm_efficiency", "gather_efficiency", "elementwise_efficiency", "efficiency")
 
@@ -195,7 +195,7 @@ def test_profiles_are_read_once() -> None:
 )
 def test_a_figure_without_its_origin_is_refused(raw: object, message: str) -> None:
     with pytest.raises(FileError) as caught:
-        tables.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
+        profiles.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
     assert str(caught.value).startswith("t4.memory_bandwidth: ")
     assert message in str(caught.value)
 

@@ -11,8 +11,8 @@ import yaml
 
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import devices, platform, platforms
+from gcnsim.hardware.catalogue import FOLDER
 from gcnsim.hardware.link_specs import LinkSpec, Paths
-from gcnsim.hardware.platforms import FOLDER
 from gcnsim.hardware.topology import Cluster, build_cluster
 
 PCIE, NIC = LinkSpec(12e9, 1e-5, 1e-5), LinkSpec(1e9, 5e-5, 2e-5)

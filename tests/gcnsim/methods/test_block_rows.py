@@ -17,7 +17,7 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.engine import simulate
-from gcnsim.methods.cagnet_1_5d import Cagnet15d
+from gcnsim.methods.cagnet import Cagnet15d
 from gcnsim.methods.families.block_broadcast import grid_of
 from gcnsim.scenario import from_mapping
 from gcnsim.scenario.specs import MOST_GPUS

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import gcnsim
-from gcnsim.planning import decisive as module
+from gcnsim.planning import certainty as module
 from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.certainty import Difference, certainty, label_of, sensitivity
-from gcnsim.planning.decisive import decisive
+from gcnsim.planning.certainty import Difference, certainty, decisive, label_of, sensitivity
 from gcnsim.planning.recommend import NEAR, Choice
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping

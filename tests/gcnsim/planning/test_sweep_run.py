@@ -26,7 +26,7 @@ from gcnsim.planning.sweep_question import read_question
 from gcnsim.planning.sweep_run import run
 from gcnsim.planning.sweep_table import OF_ROW
 from gcnsim.planning.sweep_work import DONE, LOST, REFUSED, TOO_LARGE, Cores, answer
-from gcnsim.report.sweep import row_of_record
+from gcnsim.report.result import row_of_record
 from gcnsim.scenario import Scenario
 
 AXES = {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1", "run.seed": "0..2"}

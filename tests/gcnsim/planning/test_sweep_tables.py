@@ -15,8 +15,8 @@ from gcnsim import api
 from gcnsim.api import PriceBook
 from gcnsim.cli import main
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.planning.sweep_axes import Axis, Between, read_axis
 from gcnsim.planning.sweep_question import read_question
-from gcnsim.planning.sweep_ranges import Axis, Between, read_axis
 from gcnsim.planning.sweep_run import plan
 from gcnsim.planning.sweep_table import LEAD, read_filters, read_table, wrong_rows
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from gcnsim.cost import Memory
-from gcnsim.report.cache_curve import cache_curve_payload, render_cache_curve
+from gcnsim.report.cache_curve import cache_curve_payload, cache_hits_data, cache_hits_figure, render_cache_curve
 from gcnsim.report.comparison import render_comparison
-from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
 from gcnsim.report.result import render_result, render_short_result
 from gcnsim.results import SimulationReport, from_plain
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally, Replay, TraceOrigin

@@ -12,7 +12,7 @@ import pytest
 import gcnsim
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.units import bandwidth
-from gcnsim.evidence.row_scenario import ONE_BY_ONE
+from gcnsim.evidence.published_systems import ONE_BY_ONE
 from gcnsim.hardware import device, host, link
 from gcnsim.methods import create_method
 from gcnsim.scenario import SCHEMA, ClusterSpec, from_mapping, load_scenario, of_host, to_mapping

@@ -12,7 +12,7 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import DeviceProfile, Figure, platform
-from gcnsim.hardware.platforms import FOLDER
+from gcnsim.hardware.catalogue import FOLDER
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.scenario.machine_links import cached_share, with_l2_cache

@@ -15,9 +15,9 @@ from gcnsim.scenario import SCHEMA, Scenario, WorkloadSpec, from_mapping, scenar
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.model import Declared, resolve_model
 from gcnsim.simulation.open_source import SizesSource, open_source
+from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.source import MOST_PAIRS, RangeEnd, drawn_graphs, fewer_drawn
 from gcnsim.simulation.statistics_source import StatisticsSource
-from gcnsim.simulation.surrogate_source import SurrogateSource
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.packaged_profiles import outline_of
 from gcnsim.trace.sizes_only import mean_ratio

@@ -12,9 +12,9 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.graph.assign import partition_graph
-from gcnsim.graph.formats.write import write_npz
+from gcnsim.graph.describe import partition_scatter
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.graph.partition_facts import partition_scatter
+from gcnsim.graph.load import write_npz
 from gcnsim.graph.parts import split
 from gcnsim.methods import Method, create_method, every_method
 from gcnsim.scenario import (

@@ -10,9 +10,9 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.planning.alternatives import least_gpus
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.published_tables import PublishedTables
 from gcnsim.simulation.source import RangeEnd
-from gcnsim.simulation.surrogate_source import SurrogateSource
 
 PAPERS = "ogbn-papers100M"
 

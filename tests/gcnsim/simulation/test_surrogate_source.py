@@ -13,8 +13,8 @@ from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.source import RangeEnd
-from gcnsim.simulation.surrogate_source import SurrogateSource
 from gcnsim.trace.packaged_profiles import bundled_profile
 from gcnsim.workload import dataset
 from gcnsim.workload.caching import CacheSize

@@ -16,7 +16,7 @@ from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.methods import all_knobs
 from gcnsim.workload import MODELS, LayerShape, dataset, datasets, knobs, layer_shapes
-from gcnsim.workload.norms import read_norms, write_norms
+from gcnsim.workload.samplers import read_norms, write_norms
 
 
 def test_gcn_of_reddit() -> None:

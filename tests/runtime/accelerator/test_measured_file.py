@@ -12,7 +12,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.records.compute_facts import STEP, OpKey, placed
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
-from runtime.cli.emulate import main
+from runtime.emulate.command import main
 from runtime.methods import method_type
 from runtime.options import Options
 from tests.measured_files import measured_file, write_graph

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from gcnsim.core.streams import stream
-from runtime.accelerator.clock import NS, Lane, now, sleep_until
-from runtime.accelerator.machine import CopyLink, Table, shared
-from runtime.cli.emulate import main
+from runtime.accelerator.machine import NS, CopyLink, Lane, Table, now, shared, sleep_until
+from runtime.emulate.command import main
 from runtime.emulation.spec import TABLE_BYTES
 from runtime.launch import Place
 from tests.runtime.crew import Crew

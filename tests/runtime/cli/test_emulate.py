@@ -12,7 +12,7 @@ import click
 import pytest
 
 from gcnsim.core.processes import cores
-from runtime.cli.emulate import command, main
+from runtime.emulate.command import command, main
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.record import RunRecord, read_run
 from tests.runtime.crew import Crew
@@ -129,7 +129,7 @@ def test_an_interrupt_before_anything_starts_is_one_line(
     def interrupted(name: str) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runtime.cli.emulate.limiter_of", interrupted)
+    monkeypatch.setattr("runtime.emulate.command.limiter_of", interrupted)
     assert main(["--hosts", "2", "--bandwidth", "1Gbps"]) == 130
     assert capsys.readouterr().err == "runtime.emulate: stopped by SIGINT\n"
 

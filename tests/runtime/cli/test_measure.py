@@ -18,10 +18,10 @@ import torch
 
 from gcnsim.core.parquet import read_parquet_table
 from gcnsim.graph import load_graph
-from gcnsim.records.compute_header import FORMAT
+from gcnsim.records.compute_facts import FORMAT
 from gcnsim.records.compute_reading import read_measured_compute
 from gcnsim.timeline import KINDS
-from runtime.cli.measure import main
+from runtime.measure import main
 from runtime.measuring.document import KEY
 from runtime.measuring.part import COUNTS, PartRun
 from runtime.measuring.rounds import FEWEST_ROUNDS, LEAST_WARMUP, relative_error

@@ -13,9 +13,9 @@ import torch
 from gcnsim.api import calibrate, simulate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.records.measurements import read_measurements
-from runtime.cli.measure import main
 from runtime.emulation.network import DEVICE, network
 from runtime.emulation.spec import PAYLOAD_SHARE
+from runtime.measure import main
 from runtime.microbench import TINY
 from runtime.record import hardware
 from tests.measured_files import measured_file, write_graph
@@ -37,8 +37,8 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("runtime.cli.measure.FULL", TINY)
-    monkeypatch.setattr("runtime.cli.measure.cores", lambda: hardware(False)["cores"])
+    monkeypatch.setattr("runtime.measure.FULL", TINY)
+    monkeypatch.setattr("runtime.measure.cores", lambda: hardware(False)["cores"])
     assert main(["--links", "--out", "links.json", "--quiet"]) == 0
     assert "written to links.json" in capsys.readouterr().out
     measurements = read_measurements("links.json")
@@ -121,7 +121,7 @@ def test_of_torchruns_workers_on_one_server_the_first_one_says_what_is_refused(
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 def test_links_between_gpus_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.cli.measure.FULL", TINY)
+    monkeypatch.setattr("runtime.measure.FULL", TINY)
     assert main(["--links", "--device", "cuda", "--out", "links.json", "--quiet"]) == 0
     kernels = {item.kernel for item in read_measurements("links.json").found}
     assert {"nccl_p2p_oneway", "nccl_p2p_oneway_cpu_sender", "nccl_all_reduce"} <= kernels

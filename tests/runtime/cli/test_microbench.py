@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 import pytest
 from jsonschema import Draft202012Validator
 
-from runtime.cli.microbench import main, take
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
 from runtime.microbench.measurements import BETWEEN_SERVERS, CUDA_ONLY, NETWORK, Measurement
 from runtime.microbench.request import from_json
+from runtime.profile import main, take
 from tests.runtime.shell import ROOT, Shell, gone, until
 from tests.terminals import drawn
 
@@ -104,8 +104,8 @@ def test_measurements_are_never_written_over_unasked(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.cli.microbench.measured", lambda requested, show: [])
-    monkeypatch.setattr("runtime.cli.microbench.table", lambda results, path: path)
+    monkeypatch.setattr("runtime.profile.measured", lambda requested, show: [])
+    monkeypatch.setattr("runtime.profile.table", lambda results, path: path)
     for place in ("profile.json", "profile-2.json", "profile-3.json"):
         assert main([], TINY) == 0
         assert capsys.readouterr().out == f"{place}\n"
@@ -138,7 +138,7 @@ def test_a_terminal_shows_how_many_kernels_are_measured(
             show(measurement)
         raise ProcessError("stopped", 1)
 
-    monkeypatch.setattr("runtime.cli.microbench.measured", stopped)
+    monkeypatch.setattr("runtime.profile.measured", stopped)
     assert main(["--out", str(tmp_path / "profile.json")]) == 1
     written, end, text = capsys.readouterr().err.partition("runtime.profile: ")
     assert end + text == "runtime.profile: stopped\n"

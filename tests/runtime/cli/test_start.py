@@ -11,8 +11,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from runtime.cli import emulate, measure, microbench, survey, train
+from runtime import measure, profile
+from runtime.emulate import command as emulate
 from runtime.launch import worker
+from runtime.survey import __main__ as survey
+from runtime.train import __main__ as train
 from tests.runtime.shell import ROOT
 
 LINE = "training needs torch and safetensors; pip install 'gcnsim[runtime]'"
@@ -28,7 +31,7 @@ def _refused(name: str) -> ModuleSpec | None:
         (train.main, ["--workers", "2"]),
         (train.main, []),
         (survey.main, []),
-        (microbench.main, ["--quick"]),
+        (profile.main, ["--quick"]),
         (measure.main, []),
         (emulate.main, ["--hosts", "2", "--bandwidth", "1Gbps"]),
     ],
@@ -57,7 +60,7 @@ def test_what_is_installed_is_not_refused() -> None:
     worker.check_libraries()
 
 
-HEAD = "import os, signal, runtime.emulate as i; i.leave_quietly('p'); "
+HEAD = "import os, signal, runtime.emulate.__main__ as i; i.leave_quietly('p'); "
 EARLY = HEAD + "os.kill(os.getpid(), signal.SIGINT); print('on')"
 LATE = HEAD + (
     "i.interrupt_again()\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')"

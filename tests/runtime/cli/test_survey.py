@@ -15,10 +15,10 @@ import click
 import pytest
 import torch
 
-import runtime.cli.survey as survey_cli
-from runtime.cli.survey import command, main
+import runtime.survey.__main__ as survey_cli
 from runtime.record import hardware, versions
 from runtime.survey import SurveyRequest, read_rule
+from runtime.survey.__main__ import command, main
 from runtime.survey.folder import SurveyFolder
 from runtime.survey.preview import preview
 from tests.runtime.shell import TORCHRUN, Shell

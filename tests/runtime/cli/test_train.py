@@ -19,10 +19,10 @@ from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.owners import write_partition
-from runtime.cli.train import main
 from runtime.launch import Place
 from runtime.methods import METHODS
 from runtime.options import CHOICES, Options, flag
+from runtime.train.__main__ import main
 from runtime.train.preflight import out_folder
 from runtime.train.setup import check_gpus, device_of
 from runtime.train.tasks import tasks_of
@@ -92,7 +92,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 ) -> None:
     """All of these before any worker starts: starting one would take seconds."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.cli.train.launch", lambda argv, workers: pytest.fail("workers were started"))
+    monkeypatch.setattr("runtime.train.__main__.launch", lambda argv, workers: pytest.fail("workers were started"))
     (tmp_path / "held").mkdir()
     (tmp_path / "held" / "file").write_text("mine")
     places = {"tmp": tmp_path, "case": case.path}
@@ -253,7 +253,7 @@ def test_a_workers_mistake_ends_the_run_in_one_line(case: Case, tmp_path: Path) 
 
 WITHOUT_TORCH = """
 import sys
-from runtime.cli.train import main
+from runtime.train.__main__ import main
 code = main(sys.argv[1:])
 sys.exit("torch was imported" if "torch" in sys.modules else code)
 """

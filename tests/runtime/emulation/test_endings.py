@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gcnsim.core.errors import ScenarioError
-from runtime.emulation import privileges
+from runtime.emulation import network
+from runtime.emulation.network import limiter_of
 from runtime.emulation.priority import AGENT
-from runtime.emulation.privileges import limiter_of
 from tests.runtime.emulation.places import EMULATE, emulated, namespaces, needs_namespaces
 from tests.runtime.shell import ROOT, Shell, gone, lines, until
 
@@ -166,15 +166,15 @@ REASON = "no luck"
 def test_the_first_that_works(
     root: str | None, own: str | None, name: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(privileges, "refused", lambda: root)
-    monkeypatch.setattr(privileges, "_refused_own", lambda: own)
+    monkeypatch.setattr(network, "refused", lambda: root)
+    monkeypatch.setattr(network, "_refused_own", lambda: own)
     assert limiter_of(name) == found
 
 
 @pytest.mark.parametrize("name", ["netns", "userns"])
 def test_one_that_was_asked_for_and_does_not_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(privileges, "refused", lambda: REASON)
-    monkeypatch.setattr(privileges, "_refused_own", lambda: REASON)
+    monkeypatch.setattr(network, "refused", lambda: REASON)
+    monkeypatch.setattr(network, "_refused_own", lambda: REASON)
     with pytest.raises(ScenarioError, match=f"--limiter: {name} is not possible here: {REASON}; allowed: auto"):
         limiter_of(name)
 

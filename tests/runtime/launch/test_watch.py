@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.core.allocation import ALLOCATION
+from gcnsim.core.resources import ALLOCATION
 from runtime.launch.parent import ProcessGroup, StopRequests
 from runtime.launch.verdict import Exit, Failure, first_cause
 from runtime.launch.worker import disable_malloc_trim

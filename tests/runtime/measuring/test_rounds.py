@@ -12,8 +12,7 @@ import torch
 from gcnsim.timeline import KINDS, Direction, OpKind
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
-from runtime.measuring.memory import GpuPeak, free_on_gpu
-from runtime.measuring.part import PartRecord, PartRun, covered
+from runtime.measuring.part import GpuPeak, PartRecord, PartRun, covered, free_on_gpu
 from runtime.measuring.rounds import Setting
 from runtime.methods import METHODS, method_of
 from runtime.options import Options

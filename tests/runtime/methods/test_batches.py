@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gcnsim.core.ids import FloatArray, IntArray
-from gcnsim.core.per_layer import PerLayer
 from gcnsim.core.streams import stream
 from gcnsim.graph.assign import training_parts
 from gcnsim.timeline import OpKind
+from gcnsim.workload.knobs import PerLayer
 from gcnsim.workload.mini_batches import (
     BatchDraws,
     ClusterDraws,

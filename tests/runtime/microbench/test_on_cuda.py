@@ -17,19 +17,17 @@ from runtime.microbench import (
     TINY,
     Measurement,
     MicrobenchRequest,
-    copies,
     document,
-    maps,
+    kernels,
     measured,
     program,
-    rows,
     write,
 )
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+from runtime.microbench.kernels import activation, launch, learnt_map, product
 from runtime.microbench.measurements import NETWORK
-from runtime.microbench.sharing import ALONE
-from runtime.microbench.sums import launch, product
+from runtime.microbench.program import ALONE
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -95,10 +93,10 @@ def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, tell: Cal
     bench.wake()
     width, many = 128, 1_048_576
     found = {
-        "relu": 8.0 * many * width / seconds(bench, maps.activation(bench, many, width)) / known.memory_bandwidth.value,
-        "gemm": 2.0 * 262_144 * 256**2 / seconds(bench, maps.learnt_map(bench, 262_144, 256, 256))
+        "relu": 8.0 * many * width / seconds(bench, activation(bench, many, width)) / known.memory_bandwidth.value,
+        "gemm": 2.0 * 262_144 * 256**2 / seconds(bench, learnt_map(bench, 262_144, 256, 256))
         / known.flops_fp32.value,
-        "pack": 8.0 * 400_000 * width / seconds(bench, rows._pack(bench, 400_000, 800_000, width))
+        "pack": 8.0 * 400_000 * width / seconds(bench, kernels._pack(bench, 400_000, 800_000, width))
         / known.memory_bandwidth.value,
     }  # fmt: skip
     made = Shape(4_000_000, 100_000, 100_000).made()
@@ -114,8 +112,8 @@ def test_rates_are_those_of_the_memory_and_of_fp32_units(bench: Bench, tell: Cal
 def test_copies_are_no_quicker_than_their_bus(bench: Bench, tell: Callable[[str], None]) -> None:
     nbytes, rates = 1 << 26, {}
     for pinned in (True, False):
-        host, there = copies._pair(bench, nbytes, pinned)
-        rates[pinned] = nbytes / seconds(bench, copies._copy(there, host))
+        host, there = program._pair(bench, nbytes, pinned)
+        rates[pinned] = nbytes / seconds(bench, program._copy(there, host))
         assert there.is_cuda
         assert host.is_pinned() == pinned
     told = ", ".join(f"{'pinned' if pinned else 'pageable'} {rate / 1e9:.1f} GB/s" for pinned, rate in rates.items())

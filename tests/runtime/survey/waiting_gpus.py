@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import torch
 
-import runtime.cli.survey
 import runtime.microbench.servers
+import runtime.survey.__main__
 import runtime.train.worker
 from gcnsim.core.processes import cores
 from gcnsim.hardware import device
@@ -67,11 +67,11 @@ def main(argv: Sequence[str]) -> int:
         (torch.cuda, "get_device_name", lambda _: NAME),
         (runtime.microbench.servers, "measured", by_laws),
         (runtime.train.worker, "device_of", device_of),
-        (runtime.cli.survey, "PROGRAM", "tests.runtime.survey.waiting_gpus"),  # what workers are started as
+        (runtime.survey.__main__, "PROGRAM", "tests.runtime.survey.waiting_gpus"),  # what workers are started as
     ]
     for owner, name, value in changed:
         setattr(owner, name, value)
-    return runtime.cli.survey.main(argv)
+    return runtime.survey.__main__.main(argv)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from gcnsim.core.errors import FileError
 from gcnsim.core.streams import stream
 from runtime.options import Options
 from runtime.record import read_run
-from runtime.train.checkpoint.files import (
+from runtime.train.checkpoint import (
     STATE,
     WORKERS,
     complete,

@@ -20,7 +20,7 @@ from runtime.options import Options
 from runtime.record import read_run
 from runtime.train import preflight
 from runtime.train import setup as quickest_module
-from runtime.train.checkpoint.files import with_saved_kernels
+from runtime.train.checkpoint import with_saved_kernels
 from runtime.train.preflight import check_outputs, free_folder, quota_warning, threads_of
 from runtime.train.setup import KERNELS, quickest, with_kernels
 from runtime.train.tasks import Entry, EntryError, naming, read_plan, tasks_of

@@ -7,8 +7,7 @@ from pathlib import Path
 from gcnsim.core.errors import FileError
 from gcnsim.graph.formats.layouts.array_folders import ArrayFolder, GnnLabFolder, IgbFolder
 from gcnsim.graph.formats.layouts.dgl import DglFacts, DglFolder
-from gcnsim.graph.formats.layouts.dgl_csv import DglCsvFolder
-from gcnsim.graph.formats.layouts.graphbolt import GraphBoltFolder
+from gcnsim.graph.formats.layouts.dgl_datasets import DglCsvFolder, GraphBoltFolder
 from gcnsim.graph.formats.layouts.layout import Layout, refuse_pickles, refuse_relations
 from gcnsim.graph.formats.layouts.ogb import OgbFolder
 from gcnsim.graph.formats.layouts.scipy_matrices import PaGraphFolder, RedditPair, SaintFolder

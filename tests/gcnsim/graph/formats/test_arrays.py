@@ -19,8 +19,7 @@ from gcnsim.graph import build_csr, load_graph
 from gcnsim.graph.csr import Cleaning
 from gcnsim.graph.formats.arrays import opened, read_npy
 from gcnsim.graph.formats.source import file_start, file_text
-from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.memory import memory_to_load
+from gcnsim.graph.load import memory_to_load, write_edges, write_npz
 from tests.gcnsim.graph.formats.layouts.published import NODES, SOURCES, TARGETS, ring
 
 
@@ -178,7 +177,7 @@ def test_an_edge_list_holds_each_edge_once_and_every_node(tmp_path: Path, name: 
 
 
 def test_edge_lists_are_written_by_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gcnsim.graph.formats.write._ROWS", 7)
+    monkeypatch.setattr("gcnsim.graph.load._ROWS", 7)
     graph = build_csr(np.arange(50), (np.arange(50) * 3 + 1) % 50, 50, "drawn")
     write_edges(tmp_path / "g.txt", graph)
     assert load_graph(tmp_path / "g.txt").content_hash() == graph.content_hash()

@@ -11,7 +11,7 @@ import pytest
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import read_nodes
-from gcnsim.graph.memory import memory_to_load
+from gcnsim.graph.load import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import FEATURES, LABELS, NODES, SPLIT, ring, write_ogb_text, zipped
 from tests.gcnsim.graph.formats.layouts.tools import (
     write_arrays,

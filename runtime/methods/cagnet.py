@@ -1,7 +1,11 @@
-"""CAGNET, 1.5D (`cagnet-1.5d`): like 1D, with `replication` workers that store the same block and share its broadcasts.
+"""CAGNET: every block of rows is broadcast to every worker, before each layer and each way.
 
-Source: CAGNET, 1.5D algorithm. The simulator's rule (`gcnsim.graph.parts`) assigns storage and products. Equal to
-training in one process up to the order of sums.
+1D (`cagnet-1d`). Source: CAGNET, 1D algorithm, as SANCUS (section 5) describes it.
+
+1.5D (`cagnet-1.5d`): `replication` workers store the same block and share its broadcasts. Source: CAGNET, 1.5D
+algorithm. The simulator's rule (`gcnsim.graph.parts`) assigns storage and products.
+
+Both are equal to training in one process up to the order of sums.
 """
 
 from __future__ import annotations
@@ -17,6 +21,19 @@ from runtime.options import Options
 
 if TYPE_CHECKING:
     from runtime.methods.worker import Context, MethodWorker
+
+
+@dataclass(frozen=True)
+class Cagnet1d(BlockMethod):
+    """CAGNET 1D; see the module. It has no knobs."""
+
+    name: ClassVar[str] = "cagnet-1d"
+
+    def worker(self, context: Context) -> MethodWorker:
+        """The worker that sends all blocks in every iteration."""
+        from runtime.methods.worker import BlockWorker
+
+        return BlockWorker(context)
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,6 @@ class Cagnet15d(BlockMethod):
 
     def worker(self, context: Context) -> MethodWorker:
         """The worker that sends all blocks in every iteration; each block is stored by several workers."""
-        from runtime.methods.block_worker import BlockWorker
+        from runtime.methods.worker import BlockWorker
 
         return BlockWorker(context, copies=self.replication)

@@ -31,7 +31,7 @@ def interrupt_again() -> None:
 if __name__ == "__main__":
     # The imports below take their time.
     leave_quietly("runtime.emulate")
-    from runtime.cli.emulate import main
+    from runtime.emulate.command import main
 
     interrupt_again()
     with screened():

@@ -24,8 +24,7 @@ from gcnsim.records.compute_reading import measured_compute
 from runtime.accelerator.measured_file import measured_setting
 from runtime.emulation import Emulation
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
-from runtime.emulation.network import clean, small_queue
-from runtime.emulation.privileges import enter, inside, limiter_of
+from runtime.emulation.network import clean, enter, inside, limiter_of, small_queue
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE, REACHED, RECEIVES, Accelerator
 from runtime.launch import check_libraries, place
 from runtime.methods import METHODS

@@ -1,1 +1,0 @@
-"""Checkpoints: the state that a resumed run needs, and its files."""
