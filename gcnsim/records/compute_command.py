@@ -18,8 +18,8 @@ TRAINING: Final = ("dtype", "aggregator", "threads", "overlap", "optimizer", "se
 """Options of training that are repeated where the file says them."""
 
 OF_MODEL: Final = (
-    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_aggregator", "sage_mean",
-    "preaggregate", "bias",
+    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_mean", "preaggregate",
+    "bias",
 )  # fmt: skip
 """Options of the model, by the name of the option."""
 

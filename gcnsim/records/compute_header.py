@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from gcnsim.core.shapes import Amount, As, Count, OneOrMore, Text, Within
-from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS, SAGE_AGGREGATORS
+from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS
 
 FORMAT: Final = "gcnsim.measured_compute/3"
 
@@ -52,7 +52,6 @@ class MeasuredModel(TypedDict):
     norm: NotRequired[Annotated[str, As(Literal["none", "layer"])]]
     dropout: NotRequired[Annotated[float, Within(minimum=0, maximum=0.999)]]
     dropout_order: NotRequired[Annotated[str, Within(enum=(EXCHANGE_FIRST, DROPOUT_FIRST))]]
-    sage_aggregator: NotRequired[Annotated[str, Within(enum=SAGE_AGGREGATORS)]]
     sage_mean: NotRequired[Text]
     bias: NotRequired[bool]
     preaggregate: NotRequired[bool]
