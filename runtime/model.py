@@ -1,6 +1,6 @@
 """The models: layers, their network, and the initial weights.
 
-There is one graph convolution each for GCN and GAT and two for GraphSAGE. A layer defines its weights and its operation
+There is one graph convolution for each model. A layer defines its weights and its operation
 on rows. It requests the sum over neighbours through `Neighbours`; the origin and the age of remote rows are hidden from
 it.
 
@@ -23,7 +23,7 @@ from gcnsim.core.fields import FINITE, check_values
 from gcnsim.core.streams import stream
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.source import file_start
-from runtime.aggregate import Matrix, attention_sum, neighbour_max
+from runtime.aggregate import Matrix, attention_sum
 from runtime.options import Options
 
 
@@ -91,31 +91,6 @@ class SageLayer(nn.Module):
         return self.linear_neigh.weight
 
 
-class PoolLayer(nn.Module):
-    """h W_self^T + z W_neigh^T, each with its bias (GraphSAGE, Equation 3).
-
-    z_i is the largest value of ReLU(h_j W_pool^T + b) over the neighbours j of i, for each column separately.
-    """
-
-    def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
-        """Weights of a linear layer from d_in to d_in values and of two from d_in to d_out."""
-        super().__init__()
-        self.linear_pool = nn.Linear(d_in, d_in, bias)
-        self.linear_self = nn.Linear(d_in, d_out, bias)
-        self.linear_neigh = nn.Linear(d_in, d_out, bias)
-
-    def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
-        """[I, d_out] from h [I, d_in]."""
-        rows, matrix = neighbours.gathered(h)
-        z = neighbour_max(matrix, torch.relu(self.linear_pool(rows)))
-        result: Tensor = self.linear_self(rows[: z.shape[0]]) + self.linear_neigh(z)
-        return result
-
-    def message_weight(self) -> Tensor:
-        """W for the rows that neighbours send, [d_in, d_in]."""
-        return self.linear_pool.weight
-
-
 class GatLayer(nn.Module):
     """sum_j alpha_ij g_j with g = h W^T per head (GAT); heads side by side, or averaged in the last layer."""
 
@@ -145,7 +120,7 @@ class GatLayer(nn.Module):
         return result if self.bias is None else result + self.bias
 
 
-Layer = GcnLayer | SageLayer | PoolLayer | GatLayer
+Layer = GcnLayer | SageLayer | GatLayer
 
 
 class Boundaries(Protocol):
@@ -208,8 +183,6 @@ class Network(nn.Module):
 def _layer(options: Options, d_in: int, d_out: int, *, first: bool, last: bool) -> Layer:
     if options.model == "gat":
         return GatLayer(d_in, d_out, options.bias, options.heads, last)
-    if options.pools:
-        return PoolLayer(d_in, d_out, options.bias)
     if options.model == "graphsage":
         return SageLayer(d_in, d_out, options.bias, joined=first and options.sums_input)
     return GcnLayer(d_in, d_out, options.bias)

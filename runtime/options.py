@@ -20,7 +20,6 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "model": ("gcn", "graphsage", "gat"),
         "norm": ("none", "layer"),
-        "sage_aggregator": ("mean", "pool"),
         "sage_mean": ("neighbours", "with-self"),
         "optimizer": ("adam", "sgd"),
         "aggregator": ("plain", "numba", "dgl", "auto"),
@@ -93,7 +92,6 @@ class Options:
     dropout: float = 0.0
     norm: str = "none"
     bias: bool = True
-    sage_aggregator: str = "mean"
     sage_mean: str = "neighbours"
     dropout_order: str = "exchange-first"
     preaggregate: bool = False
@@ -143,27 +141,13 @@ class Options:
             raise ScenarioError("--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl, auto")
         if self.model == "gat" and self.hidden % self.heads:
             raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
-        if self.sage_aggregator == "pool" and self.model != "graphsage":
-            raise ScenarioError(f"--sage-aggregator: pool with --model {self.model}; only graphsage pools")
         if self.gathers and self.preaggregate:
-            raise ScenarioError(
-                f"--preaggregate: {self.layer_name} has no fixed first aggregation; allowed: gcn, graphsage (mean)"
-            )
-
-    @property
-    def pools(self) -> bool:
-        """Whether GraphSAGE uses the maximum of its neighbours instead of their mean."""
-        return self.sage_aggregator == "pool"
+            raise ScenarioError(f"--preaggregate: {self.model} has no fixed first aggregation; allowed: gcn, graphsage")
 
     @property
     def gathers(self) -> bool:
         """Whether a layer reads the rows of its neighbours individually, not only their sum."""
-        return self.model == "gat" or self.pools
-
-    @property
-    def layer_name(self) -> str:
-        """The model's layers, in a word."""
-        return "pooling" if self.pools else self.model
+        return self.model == "gat"
 
     @property
     def sums_input(self) -> bool:

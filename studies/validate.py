@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a small loop of at most 4 minutes")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/validation.json")
     parser.add_argument("--systems", action="store_true", help="other methods and models instead")
-    parser.add_argument("--kernels", action="store_true", help="other kernels, and pooling, instead")
+    parser.add_argument("--kernels", action="store_true", help="other kernels instead")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many")
     parser.add_argument("--rule", type=Path, default=RULE, help="what is trained and what is held out (YAML)")
     parser.add_argument("--out", type=Path, help="folder of the runs, the measurements and the figures")

@@ -53,16 +53,16 @@ class CoreShares:
 def core_shares(device: DeviceProfile, shape: LayerShape, kept: Kept, dropout: str) -> CoreShares:
     """The shares of one layer on one worker. dropout: one of `gcnsim.workload.DROPOUTS`.
 
-    Layers that join all rows (attention, pooling) wait for the boundary's, so all that they sum is in `boundary`;
-    backward, the gradient of all rows is ready at once.
+    Attention waits for the boundary's rows, so all that it sums is in `boundary`; backward, the gradient of all rows is
+    ready at once.
     """
     nodes, inner = kept.nodes.astype(np.float64), kept.inner_entries.astype(np.float64)
     zero = np.zeros(inner.shape)
     cross, received = (zero if given is None else given + zero for given in (kept.cross_entries, kept.boundary_rows))
-    rows = nodes + received if shape.joins else nodes
+    rows = nodes + received if shape.heads else nodes
     update = gemm_seconds(device, rows, shape.update_in, shape.d_out)
     own, others = _dropped(device, dropout, shape, nodes, received)
-    if shape.joins or not shape.gathers:
+    if shape.heads or not shape.gathers:
         summed = spmm_seconds(device, inner + cross, nodes, shape.d_in) if shape.gathers else zero
         return CoreShares(zero, summed, summed, update, own, others)
     return CoreShares(
@@ -78,13 +78,13 @@ def core_shares(device: DeviceProfile, shape: LayerShape, kept: Kept, dropout: s
 def _dropped(
     device: DeviceProfile, dropout: str, shape: LayerShape, own: FloatArray, received: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Of a worker's own rows and of received ones, where they are read. Attention and pooling drop all rows at once,
-    when they are there; where the sum was made before training, own rows alone are dropped."""
+    """Of a worker's own rows and of received ones, where they are read. Attention drops all rows at once, when
+    they are there; where the sum was made before training, own rows alone are dropped."""
     others = none = np.zeros(own.shape)
     if dropout == NO_DROPOUT:
         own = none
     elif shape.gathers and dropout != DROPOUT_FIRST:
-        own, others = (none, own + received) if shape.joins else (own, received)
+        own, others = (none, own + received) if shape.heads else (own, received)
     return (
         elementwise_seconds(device, own * shape.d_in, DROPOUT_PASSES),
         elementwise_seconds(device, others * shape.d_in, DROPOUT_PASSES),
@@ -93,7 +93,7 @@ def _dropped(
 
 def norms_seconds(device: DeviceProfile, inner: int, shapes: tuple[LayerShape, ...]) -> float:
     """The share of measuring the norms of what every inner node sends: each layer's map once more."""
-    widths = [shape.projected if shape.joins else shape.d_out for shape in shapes]
+    widths = [shape.projected if shape.heads else shape.d_out for shape in shapes]
     each = [gemm_seconds(device, float(inner), shape.d_in, width) for shape, width in zip(shapes, widths, strict=True)]
     return float(np.sum(each))
 

@@ -18,7 +18,6 @@ from gcnsim.records.recorded_run import TRACE, RecordedRun
 from gcnsim.scenario import DIRECT, SCHEMA, STAGED, Scenario, from_mapping
 from gcnsim.simulation.model import ATTENDS
 from gcnsim.trace import AccessTrace, BatchTrace, read_batch_trace, read_trace
-from gcnsim.workload import MEAN, SAGE_AGGREGATORS
 from gcnsim.workload.draws import NODES
 from gcnsim.workload.knobs import WARM_ITERATIONS, Knob
 
@@ -131,7 +130,6 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
             "preaggregate": run.options["preaggregate"],
             **_dropout(run),
             **({"heads": run.options["heads"]} if run.options["model"] == "gat" else {}),
-            "sage_aggregator": run.options.get("sage_aggregator", MEAN),
         },
         "method": method,
         "run": {"seed": run.options["seed"]},
@@ -234,9 +232,8 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     if WARM_ITERATIONS.name in stored and any(knob.name == WARMUP for knob in knobs):
         own[WARMUP] = FRACTION.exact(_warm(run, int(stored[WARM_ITERATIONS.name])))
     method = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
-    # A softmax or a maximum needs all entries of a row, so neither overlaps transfers.
-    joins = run.options["model"] == ATTENDS or run.options.get("sage_aggregator", MEAN) != MEAN
-    overlap = NO_OVERLAP if joins else run.options["overlap"]
+    # A softmax needs all entries of a row, so it overlaps no transfer.
+    overlap = NO_OVERLAP if run.options["model"] == ATTENDS else run.options["overlap"]
     return {"name": name, "overlap": method.overlapping(overlap).overlap, **own}
 
 
@@ -261,14 +258,9 @@ def _refuse(run: RecordedRun) -> None:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
     if device_of(run) == CORE and run.accelerator is None:
         _refuse_crowds(run)
-    modelled_as: dict[str, tuple[object, ...]] = {
-        "device": TRAINED_ON,
-        "dtype": ("float32",),
-        "sage_aggregator": SAGE_AGGREGATORS if device_of(run) == CORE else (MEAN,),
-    }
+    modelled_as: dict[str, tuple[object, ...]] = {"device": TRAINED_ON, "dtype": ("float32",)}
     if run.accelerator is not None:
         modelled_as["dropout"] = (0.0,)
-    options = {"sage_aggregator": MEAN, **options}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
             raise ScenarioError(

@@ -42,7 +42,6 @@ TRAINED: Final[Mapping[str, object]] = {
     "norm": "none",
     "heads": 1,
     "bias": True,
-    "sage_aggregator": "mean",
     "sage_mean": "neighbours",
     "dropout": 0.0,
     "dropout_order": "exchange-first",

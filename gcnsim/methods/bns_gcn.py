@@ -68,9 +68,6 @@ class BnsGcn(BoundaryRows):
     name: ClassVar[str] = "bns-gcn"
     about: ClassVar[str] = "a random share of the boundary rows in every iteration, which waits for them"
     overlaps: ClassVar[bool] = True
-    # For each sampled graph, the runtime sorts all entries into one matrix while it trains; the model does not count
-    # that.
-    supports_pooling: ClassVar[bool] = False
     simulated_only: ClassVar[tuple[str, ...]] = ("sample",)
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 

@@ -22,7 +22,6 @@ class GraphSaint(SubgraphBatches):
     """Sub-graphs of random walks."""
 
     name: ClassVar[str] = "graphsaint"
-    supports_pooling: ClassVar[bool] = False
     about: ClassVar[str] = "sub-graphs of random walks as mini-batches"
     nodes_of: ClassVar[Literal["walks", "clusters"]] = "walks"
     usual: ClassVar[Placement] = Placement(threads=4)

@@ -208,14 +208,13 @@ class Method(ABC):
 
     name: as users type it. about: one line for lists. baseline: whether others are compared with it. variants: settings
     that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine.
-    supports_gat: whether it models attention (GAT). supports_pooling: whether it models GraphSAGE's pooling on CPU
-    cores. overlaps: whether it can sum local rows during transfers it waits for. needs_boundary: whether it exchanges
-    boundary rows and so needs a known boundary. random_partition: whether its publication assigns nodes to workers in
-    order instead of by METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends
-    boundary rows between workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches:
-    whether it updates the model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
-    trained: whether `runtime.train` has it. simulated_only: knobs that `runtime.train` lacks. smooths: directions whose
-    received values enter a moving average.
+    supports_gat: whether it models attention (GAT). overlaps: whether it can sum local rows during transfers it waits
+    for. needs_boundary: whether it exchanges boundary rows and so needs a known boundary. random_partition: whether its
+    publication assigns nodes to workers in order instead of by METIS. sends_blocks: whether it sends whole blocks of
+    rows. exchanges_rows: whether it sends boundary rows between workers. supports_cpu: whether it has a schedule for
+    workers on CPU cores. mini_batches: whether it updates the model once per mini-batch. draws_on_host: whether
+    separate CPU threads draw its graphs. trained: whether `runtime.train` has it. simulated_only: knobs that
+    `runtime.train` lacks. smooths: directions whose received values enter a moving average.
 
     Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """
@@ -226,7 +225,6 @@ class Method(ABC):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     uses: ClassVar[frozenset[str]] = frozenset()
     supports_gat: ClassVar[bool] = False
-    supports_pooling: ClassVar[bool] = False
     overlaps: ClassVar[bool] = False
     needs_boundary: ClassVar[bool] = True
     random_partition: ClassVar[bool] = False

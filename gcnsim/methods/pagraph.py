@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from gcnsim.core.errors import ScenarioError
 from gcnsim.methods.families.mini_batch import BatchPlan, NeighbourBatches
 from gcnsim.methods.method import HOST, UVA, Loading, Placement
 from gcnsim.workload import LayerShape
@@ -56,18 +55,10 @@ class PaGraph(NeighbourBatches):
         return Loading(ahead=self.queue)
 
     def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
-        """The sampling plan. With `preprocess`, the first layer samples nothing: a batch loads its precomputed rows.
-
-        Raises ScenarioError for a first layer that pools.
-        """
+        """The sampling plan. With `preprocess`, the first layer samples nothing: a batch loads its precomputed rows."""
         whole = NeighbourBatches.plan(self, shapes)
         if self.preprocess == "no":
             return whole
         first = shapes[0]
-        if first.pooled:
-            raise ScenarioError(
-                f"method.preprocess: {self.preprocess} is not allowed with sage_aggregator: pool, whose map changes "
-                "every iteration; allowed: no"
-            )
         trained = (LayerShape(first.d_in, first.d_out, first.weights, gathers=False), *shapes[1:])
         return BatchPlan(whole.fanout[1:], whole.sizes[1:], trained, trained[0].update_in)

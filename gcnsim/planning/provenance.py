@@ -23,7 +23,7 @@ from gcnsim.planning.alternatives import known_at_other_sizes
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.records.calibration import Calibration, beyond, content_hash, model_name, settings
+from gcnsim.records.calibration import Calibration, beyond, content_hash, settings
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
     COARSE,
@@ -252,11 +252,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     }
     values = {"tau": method.tau, "epsilon": method.epsilon, "rate": method.rate, "cache": method.cache.describe()}
     given = settings(
-        {
-            "method": method.name,
-            "model": model_name(model.name, pools=bool(model.shapes[0].pooled)),
-            "graph": accesses.graph_hash,
-        },
+        {"method": method.name, "model": model.name, "graph": accesses.graph_hash},
         place,
         (model.features, *(shape.d_out for shape in model.shapes)),
         {name: value for name, value in values.items() if method.has(name)},

@@ -40,15 +40,12 @@ DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate", *BATCHES)
 
 RECIPE: Final = (
     "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
-    "sage_aggregator", "random_features", "random_classes", "dtype",
+    "random_features", "random_classes", "dtype",
 )  # fmt: skip
 """Settings that affect accuracy and that a question may omit; runs are combined only if they agree on them."""
 
 ALL: Final = "all"
 """In place of a method: every method that has no number of its own."""
-
-BEFORE: Final = {"sage_aggregator": "mean"}
-"""The values of options in runs recorded before the options existed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ class Target:
         fitting = [curve for curve, found in zip(mine, apart, strict=True) if not found]
         if not fitting:
             return [], f"no recorded curve for it: {'; '.join(sorted(apart, key=len)[0])}"
-        recipes = [{name: repr(curve.options.get(name, BEFORE.get(name))) for name in RECIPE} for curve in fitting]
+        recipes = [{name: repr(curve.options.get(name)) for name in RECIPE} for curve in fitting]
         mixed = [name for name in RECIPE if len({recipe[name] for recipe in recipes}) > 1]
         if mixed:
             return [], f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
@@ -178,10 +175,6 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
         ran = rule_at(f"method.{name}")[0].read(value, name) if name in BATCHES and value is not None else value
         if ran != expected:
             yield _apart(name, value, expected)
-    # In a question, GraphSAGE aggregates by mean; older runs do not name the aggregation because there was no other.
-    aggregator = options.get("sage_aggregator", "mean")
-    if aggregator != "mean":
-        yield _apart("sage_aggregator", aggregator, "mean")
     # Dropout is compared only if the question states it.
     dropout = workload.dropout
     if dropout is not None and (ran_dropout := float(options.get("dropout", 0.0))) != dropout:

@@ -222,6 +222,10 @@ def _of_cores(raw: Any) -> bool:
     return raw.get("schema") in OLDER or bool(raw.get("schema") == SCHEMA and raw.get("device") == CORE and kernels)
 
 
+POOLING: Final = "model.graphsage-pool"
+"""In records of earlier versions, GraphSAGE with another aggregator than the mean."""
+
+
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong between the values of a record that keeps the schema."""
     for part in LINKS:
@@ -235,6 +239,11 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
     sizes = [size for size, _ in raw["curve"]]
     if sizes != sorted(set(sizes)):
         yield "curve: sizes must ascend"
+    if POOLING in raw["ranges"]:
+        yield (
+            f"ranges.{POOLING}: GraphSAGE takes the mean; allowed: model.graphsage; calibrate again without runs of "
+            "pooling"
+        )
     for name, (low, high) in raw["ranges"].items():
         if low > high:
             yield f"ranges.{name}: {low} is above {high}"
@@ -306,11 +315,6 @@ def settings(
     numbers |= {"features": widths[0], "layers": len(widths) - 1, "hidden": max(widths[1:])}
     numbers |= {name: knobs[name] for name in KNOBS if name in knobs} | _cache(knobs.get("cache"))
     return found | {name: float(value) for name, value in numbers.items()}
-
-
-def model_name(model: str, *, pools: bool) -> str:
-    """The name of a model, GraphSAGE's pooling beside its mean: a calibration on the one says little of the other."""
-    return f"{model}-pool" if pools else model
 
 
 def beyond(question: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], graph: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
 from gcnsim.core.shapes import Amount, As, Count, OneOrMore, Text, Within
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS, SAGE_AGGREGATORS
+from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS
 
 FORMAT: Final = "gcnsim.measured_compute/3"
 
@@ -62,7 +62,6 @@ class MeasuredModel(TypedDict):
     norm: NotRequired[Annotated[str, As(Literal["none", "layer"])]]
     dropout: NotRequired[Annotated[float, Within(minimum=0, maximum=0.999)]]
     dropout_order: NotRequired[Annotated[str, Within(enum=(EXCHANGE_FIRST, DROPOUT_FIRST))]]
-    sage_aggregator: NotRequired[Annotated[str, Within(enum=SAGE_AGGREGATORS)]]
     sage_mean: NotRequired[Text]
     bias: NotRequired[bool]
     preaggregate: NotRequired[bool]
@@ -313,7 +312,7 @@ TRAINING: Final = ("dtype", "aggregator", "threads", "overlap", "optimizer", "se
 """Options of training that are repeated where the file says them."""
 
 OF_MODEL: Final = (
-    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_aggregator", "sage_mean",
+    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_mean",
     "preaggregate", "bias",
 )  # fmt: skip
 """Options of the model, by the name of the option."""

@@ -25,6 +25,7 @@ from gcnsim.records.compute_facts import (
     PartHeader,
 )
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
+from gcnsim.workload import AGGREGATOR, wrong_aggregator
 
 HINT: Final = "; python -m runtime.measure writes such a file"
 KEY: Final = b"gcnsim"
@@ -120,7 +121,7 @@ def _header(path: str, table: Any) -> Header:
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: metadata: not UTF-8 text (byte {error.start}){HINT}") from None
     header = parse_json(text, path)
-    wrong = mistake(header, "measured_compute")
+    wrong = _former(header) or mistake(header, "measured_compute")
     if wrong is not None:
         raise FileError(f"{path}: metadata: {wrong}{HINT}")
     wrong = next(_contradictions(header), None)
@@ -128,6 +129,16 @@ def _header(path: str, table: Any) -> Header:
         raise FileError(f"{path}: metadata: {wrong}")
     found: Header = header
     return found
+
+
+def _former(header: Any) -> str | None:
+    """Take out what files of earlier versions say in addition; returns what is wrong with it."""
+    model = header.get("model") if isinstance(header, dict) else None
+    if not isinstance(model, dict):
+        return None
+    wrong = wrong_aggregator(model)
+    model.pop(AGGREGATOR, None)
+    return wrong and f"model.{wrong}"
 
 
 def _contradictions(header: Header) -> Iterator[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from gcnsim.core.errors import FileError, plural
 from gcnsim.core.ids import FloatArray, Rank, Seconds
 from gcnsim.core.json_files import canonical
-from gcnsim.records.calibration import model_name, settings
+from gcnsim.records.calibration import settings
 from gcnsim.records.profiled_run import read_profiled_run
 from gcnsim.records.run_files import (
     CLUSTER,
@@ -36,7 +36,6 @@ from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.breakdown import phases_of_means
 from gcnsim.timeline.parquet import read_spans
-from gcnsim.workload import MEAN, POOL
 
 TIMELINE, TRACE = "timeline.parquet", "access.trace"
 
@@ -115,12 +114,7 @@ class RecordedRun:
     def settings(self) -> dict[str, float]:
         """The settings whose ranges a calibration stores, by `gcnsim.records.calibration`."""
         place = self.place or {"hosts": 1, "workers_per_host": self.workers}
-        pools = self.options.get("sage_aggregator", MEAN) == POOL
-        names = {
-            "method": self.options["method"],
-            "model": model_name(self.options["model"], pools=pools),
-            "graph": self.graph["hash"],
-        }
+        names = {"method": self.options["method"], "model": self.options["model"], "graph": self.graph["hash"]}
         return settings(names, place, self.widths, self.options["knobs"])
 
     @property

@@ -20,6 +20,7 @@ from gcnsim.core.fields import COUNT, FINITE, SHARE, Number
 from gcnsim.core.ids import FloatArray, Rank, Seconds
 from gcnsim.core.json_files import read_json, read_text
 from gcnsim.core.shapes import OneOrMore, Positive
+from gcnsim.workload import wrong_aggregator
 
 RUN, ITERATIONS = "run.json", "iterations.csv"
 
@@ -89,6 +90,8 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
     for name in ("inner", "boundary"):
         if len(raw[name]) != workers:
             yield f"{name} is of {len(raw[name])} workers, workers is {workers}"
+    if wrong := wrong_aggregator(raw["options"]):
+        yield f"options.{wrong}"
     if min(raw["widths"]) < 1:
         yield f"widths is {raw['widths']}; allowed: 1 or more each"
     if place is not None:

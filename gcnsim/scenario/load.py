@@ -50,6 +50,7 @@ from gcnsim.scenario.specs import (
     Scenario,
     WorkloadSpec,
 )
+from gcnsim.workload import AGGREGATOR, wrong_aggregator
 from gcnsim.workload.knobs import KNOBS
 
 LINK: Final = "link"
@@ -127,7 +128,7 @@ METHOD: Final = "method"
 
 SELDOM: Final = (
     "train_fraction", "profile", "training_subgraph", "ids", "ends", "heads_joined", "keep_inputs", "dropout",
-    "dropout_order", "sage_aggregator", "nodes", "edges",
+    "dropout_order", "nodes", "edges",
 )  # fmt: skip
 """Fields of `workload` that are written only if the user set them."""
 
@@ -160,6 +161,10 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     name = raw.get("name", "scenario")
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
         raise ScenarioError(f"name: {denied(name)} a name (one line of text)")
+    workload = raw.get("workload", {})
+    if wrong := wrong_aggregator(workload):
+        raise ScenarioError(f"workload.{wrong}")
+    workload.pop(AGGREGATOR, None)
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
     raw["cluster"] = with_brought(raw.get("cluster", {}))
     fill_measured(raw)

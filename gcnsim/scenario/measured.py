@@ -83,7 +83,7 @@ def _cluster(measured: MeasuredCompute) -> Mapping[str, Any]:
 def _model(measured: MeasuredCompute) -> Mapping[str, Any]:
     """The model and the widths of the data, in scenario notation."""
     model = measured.model
-    names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
+    names = ("model", "layers", "hidden", "norm", "preaggregate")
     values = {name: model[name] for name in names if name in model}
     if values["model"] == "gat" and "heads" in model:
         values["heads"] = model["heads"]

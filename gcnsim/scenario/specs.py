@@ -23,11 +23,9 @@ from gcnsim.workload import (
     DROPOUTS,
     EXCHANGE_FIRST,
     HEADS_JOINED,
-    MEAN,
     MODELS,
     OTHER_DATASET,
     PAYLOADS,
-    SAGE_AGGREGATORS,
     datasets,
 )
 
@@ -268,11 +266,6 @@ class WorkloadSpec:
         "heads share the width of a hidden layer, or each has all of it and they are averaged (gat)",
         CONCATENATED,
     )
-    sage_aggregator: str = entry(
-        Choice("an aggregator", lambda: SAGE_AGGREGATORS),
-        "graphsage: mean of the neighbours, or largest values of a learnt map of them (on CPU cores)",
-        MEAN,
-    )
     keep_inputs: bool = entry(Flag(), "input rows of boundary nodes are fetched once, before training (gat)", False)
     norm: str = entry(Choice("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     dropout: float | None = entry(
@@ -315,11 +308,6 @@ class WorkloadSpec:
         if self.heads_joined != CONCATENATED and self.heads == 1:
             raise ScenarioError(
                 f"workload.heads_joined: {self.heads_joined} needs workload.heads of at least 2; it is 1"
-            )
-        if self.sage_aggregator != MEAN and self.model not in (None, "graphsage"):
-            raise ScenarioError(
-                f"workload.sage_aggregator: {self.sage_aggregator} is not allowed; only graphsage pools, not "
-                f"{self.model}"
             )
         if self.keep_inputs and self.model not in (None, "gat"):
             raise ScenarioError(

@@ -26,7 +26,7 @@ UNTRAINED: Final = {
 }
 """Fields of a scenario that training has no option for."""
 
-OF_MODEL: Final = ("norm", "sage_aggregator", "preaggregate", "dropout")
+OF_MODEL: Final = ("norm", "preaggregate", "dropout")
 
 
 USUAL_ITERATIONS: Final = 200

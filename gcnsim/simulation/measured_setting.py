@@ -207,7 +207,7 @@ def _refuse_device(scenario: Scenario, machine: Machine, found: MeasuredCompute)
 def _differing(scenario: Scenario, found: MeasuredCompute) -> Iterator[tuple[str, Any, Any]]:
     """Fields of the model that are not as measured: the name, what is asked and what was measured."""
     workload, measured = scenario.workload, found.model
-    names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
+    names = ("model", "layers", "hidden", "norm", "preaggregate")
     for name in (*names, *(("heads",) if measured["model"] == "gat" else ())):
         requested, own = getattr(workload, name), measured.get(name)
         if own is not None and requested is not None and requested != own:
@@ -233,14 +233,12 @@ def _refuse(scenario: Scenario, found: MeasuredCompute, name: str, measured: str
 def _command(scenario: Scenario, found: MeasuredCompute | None) -> str:
     """What measures the scenario."""
     workload, method = scenario.workload, scenario.method
-    names = ("model", "layers", "hidden", "norm", "sage_aggregator", "preaggregate", "dropout")
+    names = ("model", "layers", "hidden", "norm", "preaggregate", "dropout")
     question: dict[str, Any] = {name: getattr(workload, name) for name in names}
     if workload.dropout:
         question["dropout_order"] = workload.dropout_order
     if workload.model == "gat":
         question["heads"] = workload.heads
-    if workload.sage_aggregator == type(workload)().sage_aggregator:
-        question["sage_aggregator"] = None
     if found is None:
         question |= {"aggregator": scenario.cluster.aggregator, "threads": scenario.cluster.threads}
     question |= cut_options(scenario.partition)

@@ -34,8 +34,7 @@ class Model:
     def __str__(self) -> str:
         """One line, e.g. `gcn, 4 layers, widths 602-256-256-256-41`."""
         widths = "-".join(str(width) for width in (self.features, *(shape.d_out for shape in self.shapes)))
-        pools = " with pooling" if self.shapes[0].pooled else ""
-        return f"{self.name}{pools}, {len(self.shapes)} layers, widths {widths}{_unlike(self.shapes)}"
+        return f"{self.name}, {len(self.shapes)} layers, widths {widths}{_unlike(self.shapes)}"
 
 
 def _unlike(shapes: tuple[LayerShape, ...]) -> str:
@@ -83,6 +82,5 @@ def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
         heads=spec.heads,
         heads_joined=spec.heads_joined,
         keep_inputs=spec.keep_inputs,
-        sage_aggregator=spec.sage_aggregator,
     )
     return Model(model, shapes, tuple(name for name, width in widths.items() if not width))

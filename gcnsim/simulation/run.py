@@ -155,7 +155,6 @@ def _new_schedule(
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_summed_before(scenario, shapes)
     _refuse_attention(scenario, shapes)
-    _refuse_pooling(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
     placement = None
     if isinstance(chosen, MiniBatch):
@@ -220,22 +219,6 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> Non
     if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
             f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"
-        )
-
-
-def _refuse_pooling(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
-    """Raise ScenarioError for pooling if no schedule supports it."""
-    if not any(shape.pooled for shape in shapes):
-        return
-    place_text = f"workload.sage_aggregator: {scenario.workload.sage_aggregator}"
-    if device.kind != "cpu":
-        raise ScenarioError(f"{place_text} is modelled for workers on CPU cores only; cluster.device is {device.name}")
-    if not scenario.method.supports_pooling:
-        allowed = ", ".join(named(lambda kind: kind.supports_pooling))
-        raise ScenarioError(f"{place_text} is not modelled with {scenario.method.name}; allowed: {allowed}")
-    if scenario.method.overlap != NO_OVERLAP:
-        raise ScenarioError(
-            f"method.overlap: {scenario.method.overlap} is not allowed with pooling; none is: a maximum needs every row"
         )
 
 

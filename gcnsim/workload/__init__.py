@@ -12,17 +12,16 @@ from gcnsim.workload.cuts import (
 )
 from gcnsim.workload.datasets import OTHER_DATASET, BoundaryRow, DatasetFacts, dataset, datasets
 from gcnsim.workload.shapes import (
+    AGGREGATOR,
     CONCATENATED,
     DROPOUT_FIRST,
     DROPOUTS,
     EXCHANGE_FIRST,
     HEADS_JOINED,
-    MEAN,
     MODELS,
     NO_DROPOUT,
     PAYLOADS,
-    POOL,
-    SAGE_AGGREGATORS,
     LayerShape,
     layer_shapes,
+    wrong_aggregator,
 )

@@ -25,7 +25,7 @@ RATES: Final = ("epsilon", "rate")
 
 OF_MODEL: Final = (
     *("model", "layers", "hidden", "norm", "bias", "dropout"),
-    *("sage_aggregator", "sage_mean", "preaggregate"),
+    *("sage_mean", "preaggregate"),
 )
 
 

@@ -2,5 +2,4 @@
 
 from runtime.aggregate.attention import attention_sum
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows, kept_for_compute
-from runtime.aggregate.maximum import neighbour_max
 from runtime.aggregate.numba_matrix import NumbaMatrix, matrix_kind

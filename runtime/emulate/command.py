@@ -128,7 +128,6 @@ def refuse_training(tasks: Sequence[Task], accelerator: Accelerator) -> None:
         allowed: dict[str, tuple[object, ...]] = {
             "method": tuple(name for name, method in METHODS.items() if method.waits),
             "model": ("gcn", "graphsage"),
-            "sage_aggregator": ("mean",),
             "device": ("cpu",),
             "dtype": ("float32",),
             "preaggregate": (False,),

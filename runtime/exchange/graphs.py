@@ -95,11 +95,10 @@ class GraphBuilder:
         held: CachedRows | None = None,
         *,
         joined: bool = False,
-        turned: bool = True,
     ) -> SampledGraph:
         """The graph with the `kept_mask` entries, bool[nnz], and all self-loops.
 
-        joined: build only one joined pattern, with a transpose if `turned`.
+        joined: build only one joined pattern.
         """
         keep = np.flatnonzero(kept_mask)
         crossing = self._crossing[keep]
@@ -112,7 +111,7 @@ class GraphBuilder:
         cross = self._place[keep[crossing]]
         needed = np.zeros(self.part.boundary_nodes, np.bool_)
         needed[self._cross.columns[cross]] = True
-        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held, joined=joined, turned=turned)
+        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held, joined=joined)
 
     def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> SampledGraph:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
@@ -157,7 +156,6 @@ class GraphBuilder:
         held: CachedRows | None,
         *,
         joined: bool = False,
-        turned: bool = True,
     ) -> SampledGraph:
         """The graph of `inner` and of the crossing entries at `cross` (None: all), with weights `weight`.
 
@@ -172,9 +170,7 @@ class GraphBuilder:
             factors = factors[0], None if factors[1] is None else factors[1][index]
         rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size, factors)
         boundary = self._kind(rows, self._dtype, self._device, turned=not joined) if index.size else None
-        pattern = None
-        if joined:
-            pattern = self._kind(side_by_side(inner.rows, rows), self._dtype, self._device, turned=turned)
+        pattern = self._kind(side_by_side(inner.rows, rows), self._dtype, self._device) if joined else None
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
         return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held, joined=pattern)
 

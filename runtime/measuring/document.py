@@ -27,8 +27,7 @@ KEY: Final = "gcnsim"
 """Of the file's metadata, under which one JSON object says what was measured."""
 
 MODEL: Final = (
-    "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm", "bias", "sage_aggregator", "sage_mean",
-    "preaggregate",
+    "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm", "bias", "sage_mean", "preaggregate",
 )  # fmt: skip
 TRAINING: Final = (
     "dtype", "aggregator", "overlap", "backend", "optimizer", "lr", "weight_decay", "seed", "feature_dim",

@@ -33,9 +33,8 @@ ONE_THREAD: Final = 1
 _TAKEN: Final = (
     "method", "dataset", "graph", "seed", "feature_dim", "feature_norm", "random_features", "random_classes",
     "partition", "partition_method", "objective", "balance", "partition_seed", "model", "layers", "hidden", "heads",
-    "dropout", "norm", "bias", "sage_aggregator", "sage_mean", "dropout_order", "preaggregate", "optimizer", "lr",
-    "weight_decay", "device", "backend", "dtype", "aggregator", "overlap", "threads", "out", "overwrite", "json",
-    "quiet",
+    "dropout", "norm", "bias", "sage_mean", "dropout_order", "preaggregate", "optimizer", "lr", "weight_decay",
+    "device", "backend", "dtype", "aggregator", "overlap", "threads", "out", "overwrite", "json", "quiet",
 )  # fmt: skip
 
 HELP_OF: Final[Mapping[str, str]] = {name: HELP[name] for name in _TAKEN} | {

@@ -98,13 +98,11 @@ class BlockMethod(Method):
     alone: ClassVar[bool] = False
 
     def refuse(self, options: Options) -> None:
-        """Refuse attention and pooling, which need more than one block, and dropout at the receiver, which has no
-        gradient.
-        """
+        """Refuse attention, which needs more than one block, and dropout at the receiver, which has no gradient."""
         if options.gathers:
-            name = "--sage-aggregator: pool" if options.pools else f"--model: {options.model}"
-            allowed = "mean" if options.pools else "gcn, graphsage"
-            raise ScenarioError(f"{name} with {self.name}, which sums blocks; allowed: {allowed}")
+            raise ScenarioError(
+                f"--model: {options.model} with {self.name}, which sums blocks; allowed: gcn, graphsage"
+            )
         if options.dropout and options.dropout_order != "dropout-first":
             raise ScenarioError(
                 f"--dropout-order: {options.dropout_order} with {self.name}, whose gradients are summed block by block "

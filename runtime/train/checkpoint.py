@@ -31,6 +31,7 @@ from gcnsim.core.errors import FileError
 from gcnsim.core.ids import Iteration, Rank
 from gcnsim.core.json_files import canonical, read_json
 from gcnsim.core.shapes import As, Keys, OneOrMore, Share, Within
+from gcnsim.workload import wrong_aggregator
 from runtime.options import Options
 from runtime.train.preflight import out_folder, restarted, writes_folder
 from runtime.train.reduce import Optimizer
@@ -38,7 +39,7 @@ from runtime.train.reduce import Optimizer
 STATE = "state.json"
 WORKERS = "--workers"
 """The name of the number of workers in an identity."""
-_UNSAID: Final = MappingProxyType({"--aggregator": "plain", "--sage-aggregator": "mean"})
+_UNSAID: Final = MappingProxyType({"--aggregator": "plain"})
 """The defaults of fields that checkpoints of older versions lack."""
 
 KEPT = 2
@@ -176,6 +177,8 @@ def _state(path: Path) -> dict[str, Any]:
     found = read_json(path, "checkpoint", "; not the state of a checkpoint, or one of an older version")
     if found["sha256"] != _digest({name: value for name, value in found.items() if name != "sha256"}):
         raise FileError(f"{path}: altered: its sha256 is not that of its content")
+    if wrong := wrong_aggregator(found["identity"], "--sage-aggregator"):
+        raise FileError(f"{path}: identity.{wrong}")
     workers, parts = found["identity"][WORKERS], len(found["parts"])
     if workers != parts:
         raise FileError(f"{path}: parts has {parts} items, identity.{WORKERS} is {workers}")

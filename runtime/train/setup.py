@@ -51,9 +51,6 @@ def with_kernels(options: Options, part: Part, weights: str, dtype: torch.dtype,
         return options
     if options.device != "cpu":
         return replace(options, aggregator="plain")
-    if options.pools:
-        # Maxima are not timed: compiled ones took 0.03 to 0.07 of torch's time (`benchmarks/bench_pooling.py`).
-        return replace(options, aggregator="numba")
     chosen = torch.zeros(1, dtype=torch.int32)
     if part.rank == 0:
         chosen[0] = KERNELS.index(quickest(options, part, weights, dtype))
@@ -143,7 +140,7 @@ class WorkerState:
         options = self.options.asdict()
         names = (
             "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
-            "bias", "sage_aggregator", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm", "aggregator",
+            "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm", "aggregator",
         )  # fmt: skip
         return {
             **{flag(name): options[name] for name in names},

@@ -117,7 +117,6 @@ HELP: Final[Mapping[str, str]] = {
     "dropout": "Share of each layer's input values that is dropped.",
     "norm": "Normalisation after every layer but the last: none or layer (LayerNorm).",
     "bias": "Whether linear layers have a bias.",
-    "sage_aggregator": "graphsage: mean of the neighbours, or pool (element-wise maximum after a learned linear map).",
     "sage_mean": "graphsage: mean over the neighbours alone (neighbours), or with the node itself (with-self).",
     "dropout_order": "Dropout after rows arrive (exchange-first, PipeGCN), or before sending (dropout-first, BNS-GCN).",
     "preaggregate": "Sum layer 0's neighbours once: layer 0 never communicates.",

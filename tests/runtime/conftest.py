@@ -128,12 +128,7 @@ def model_of(options: Options, case: Case) -> Model:
     joined = options.sums_input and options.model == "graphsage"
     mean = options.model == "gcn" and options.knobs.get("estimator") == "mean"
     norm = options.norm == "layer"
-    return Model(options.model, widths, options.heads, norm, with_self, joined, mean, options.pools)
-
-
-def model_fields(name: str) -> dict[str, Any]:
-    """The options that say the model: `pool` is GraphSAGE's other aggregator."""
-    return {"model": "graphsage", "sage_aggregator": "pool"} if name == "pool" else {"model": name}
+    return Model(options.model, widths, options.heads, norm, with_self, joined, mean)
 
 
 def params_of(told_weights: dict[str, Any]) -> Params:

@@ -62,7 +62,7 @@ def test_every_number_of_a_run_has_a_range() -> None:
 
 @pytest.mark.parametrize("name", sorted(CHOICES))
 def test_a_choice_is_one_of_its_words(name: str) -> None:
-    needs: dict[str, dict[str, Any]] = {"backend": {"device": "cuda"}, "sage_aggregator": {"model": "graphsage"}}
+    needs: dict[str, dict[str, Any]] = {"backend": {"device": "cuda"}}
     more = needs.get(name, {})
     for word in CHOICES[name]:
         assert getattr(made(**more | {name: word}), name) == word

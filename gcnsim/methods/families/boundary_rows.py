@@ -40,7 +40,6 @@ class BoundaryRows(Method):
 
     uses: ClassVar[frozenset[str]] = EVERY_OPTION
     supports_gat: ClassVar[bool] = True
-    supports_pooling: ClassVar[bool] = True
     exchanges_rows: ClassVar[bool] = True
     supports_cpu: ClassVar[bool] = True
 

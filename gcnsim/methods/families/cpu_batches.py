@@ -10,7 +10,7 @@ loaded and one more is sampled while it is trained;
 every peer that both ends must have posted. The owner's loading thread gathers the requested rows;
 
 - layer by layer forward, loss, and backward. Layer 0 needs no input gradient, so it has no backward sum, and its matrix
-has no transpose; nor has a matrix used for pooling. Weight gradients are reduced during the backward pass.
+has no transpose. Weight gradients are reduced during the backward pass.
 """
 
 from __future__ import annotations
@@ -171,14 +171,10 @@ class CpuBatchWriter(CpuOps):
             for rank in self.workers:
                 self.handed_over(rank)
                 cost = self.costs[rank][layer]
-                learnt = self.work(OpKind.UPDATE, rank, cost.update, layer, BACKWARD)
-                shape = facts.shapes[layer]
-                if shape.gathers and (layer or shape.pooled):
-                    summed = self.work(OpKind.AGGREGATE, rank, cost.inner + cost.boundary, layer, BACKWARD)
-                    # The map before pooling learns too, in layer 0 as well, and a layer's gradients are summed at once.
-                    learnt = summed if shape.pooled else learnt
-                made.append(learnt)
+                made.append(self.work(OpKind.UPDATE, rank, cost.update, layer, BACKWARD))
                 if layer:
+                    if facts.shapes[layer].gathers:
+                        self.work(OpKind.AGGREGATE, rank, cost.inner + cost.boundary, layer, BACKWARD)
                     self._drop(rank, layer, BACKWARD)
             for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)

@@ -54,8 +54,8 @@ class CpuWriter(CpuOps):
         self.method, self.tau = method, method.tau
         self.facts = replace(self.facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
         counts = self.facts.counts
-        # A softmax or a maximum needs all entries of a row, including crossing ones.
-        self.overlap = method.overlap == CENTRAL and not any(shape.joins for shape in facts.shapes)
+        # A softmax needs all entries of a row, including crossing ones.
+        self.overlap = method.overlap == CENTRAL and not any(shape.heads for shape in facts.shapes)
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
@@ -159,7 +159,7 @@ class CpuWriter(CpuOps):
                     self._drop_received(rank, layer)
                     # An op that reads all rows takes the place of the boundary's op, because it waits for the boundary
                     # if there is one.
-                    alone = cost.boundary if facts.shapes[layer].joins else cost.inner
+                    alone = cost.boundary if facts.shapes[layer].heads else cost.inner
                     self.work(OpKind.AGGREGATE, rank, alone, layer, FORWARD)
             elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
@@ -205,7 +205,7 @@ class CpuWriter(CpuOps):
             if layer == 0:
                 continue
             if not self.exchanges:
-                alone = cost.boundary_backward if facts.shapes[layer].joins else cost.inner
+                alone = cost.boundary_backward if facts.shapes[layer].heads else cost.inner
                 self.work(OpKind.AGGREGATE, rank, alone, layer, BACKWARD)
                 if cost.dropped_boundary.any():
                     self.work(OpKind.UPDATE, rank, cost.dropped_boundary, layer, BACKWARD)

@@ -60,7 +60,6 @@ class MiniBatch(Method):
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
     supports_cpu: ClassVar[bool] = True
-    supports_pooling: ClassVar[bool] = True
     one_graph: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False

@@ -87,7 +87,7 @@ class BatchWorker(MethodWorker):
         self.caches = source.store.caches
         self._trained_any = self._told = False
         # The input has no gradient, so layer 0 needs no transpose; attention's weights do need it.
-        self._turned, self._pools = context.options.model == "gat", context.options.pools
+        self._turned = context.options.gathers
         self._sampler, self._loader = (ThreadPoolExecutor(1, name) for name in ("sampler", "loader"))
         self._sampling, self._loading = (CopyStream(context.device) for _ in range(2))
         self._drawn: dict[Iteration, Future[tuple[BatchGraph, tuple[Matrix | None, ...]]]] = {}
@@ -174,7 +174,6 @@ class BatchWorker(MethodWorker):
                 continue
             same = layer and rows is graph.rows[layer - 1]
             turned = self._turned or layer > 0 or any(rows is above for above in graph.rows[1:])
-            turned = turned and not self._pools
             with self._sampling.aside():
                 made.append(made[-1] if same else kind(rows, context.dtype, context.device, turned=turned))
         context.recorder.add(OpKind.INDEX, "sampler", t, drew, context.recorder.mark())

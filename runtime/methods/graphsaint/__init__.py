@@ -43,12 +43,6 @@ class GraphSaint(MiniBatch):
     subgraph: float = knob(WALKED)
     coverage: int = knob(COVERAGE)
 
-    def refuse(self, options: Options) -> None:
-        """Refuse pooling by maximum, which has no entry weights."""
-        super().refuse(options)
-        if options.pools:
-            raise ScenarioError(f"--sage-aggregator: pool with {self.name}, which weighs entries; allowed: mean")
-
     def worker(self, context: Context) -> BatchWorker:
         """The worker with subgraphs of walks."""
         from runtime.methods.batches.worker import walk_worker

@@ -55,7 +55,7 @@ class PaGraph(NeighbourBatches):
         """Refuse precomputed sums of a model with learnt weights."""
         NeighbourBatches.refuse(self, options)
         if self.ready and options.gathers:
-            raise ScenarioError(f"--preprocess: {options.layer_name} has no fixed first aggregation; allowed: no")
+            raise ScenarioError(f"--preprocess: {options.model} has no fixed first aggregation; allowed: no")
 
     def worker(self, context: Context) -> BatchWorker:
         """The worker with batches of a part that contains their neighbourhoods, and a cache."""

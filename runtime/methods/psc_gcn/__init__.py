@@ -48,7 +48,7 @@ class PscGcn(Method):
         usual = ESTIMATOR.default
         if options.gathers and self.estimator != usual:
             raise ScenarioError(
-                f"--estimator: {self.estimator} with {options.layer_name}, which reads no weight of a drawn edge; "
+                f"--estimator: {self.estimator} with {options.model}, which reads no weight of a drawn edge; "
                 f"allowed: {usual}"
             )
         if options.preaggregate and not self.cache.empty:

@@ -239,9 +239,8 @@ class PscGcnWorker(MethodWorker):
         mask = draw_edges(share.part, version.p, generator)
         builder = self.context.builder
         weights = self._weights(mask) if version.weights is None else version.weights
-        options = self.context.options
-        joined, turned = options.gathers, not options.pools  # The backward pass of pooling needs no transpose.
-        sampled = builder.thinned(graph, mask, weights, version.held, joined=joined, turned=turned)
+        joined = self.context.options.gathers
+        sampled = builder.thinned(graph, mask, weights, version.held, joined=joined)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1

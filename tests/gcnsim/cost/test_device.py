@@ -158,10 +158,8 @@ def test_without_a_boundary_nothing_is_its_share(core: DeviceProfile) -> None:
     assert not found.boundary_backward.any()
 
 
-@pytest.mark.parametrize("model", ["gat", "graphsage"])
-def test_what_joins_all_rows_waits_for_the_boundary(core: DeviceProfile, model: str) -> None:
-    more = {"heads": 2} if model == "gat" else {"sage_aggregator": "pool"}
-    shape = layer_shapes(model, 48, 32, 2, 16, **more)[0]
+def test_attention_waits_for_the_boundary(core: DeviceProfile) -> None:
+    shape = layer_shapes("gat", 48, 32, 2, 16, heads=2)[0]
     found = core_shares(core, shape, KEPT, "exchange-first")
     assert not found.inner.any()
     assert found.boundary == pytest.approx((6800 * (8 + 4 * 48) + 1000 * 4 * 48) / RATE)

@@ -188,14 +188,6 @@ def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> 
     assert outside(run, calibration(ranges={})) == ("every setting (calibrated without runs)",)
 
 
-def test_pooling_is_no_model_that_a_calibration_on_means_has_seen(write_run: WriteRun) -> None:
-    mean = read_recorded_run(write_run("mean", model="graphsage"))
-    pool = read_recorded_run(write_run("pool", model="graphsage", sage_aggregator="pool"))
-    record = calibration(ranges=ranges([mean]))
-    assert outside(mean, record) == ()
-    assert outside(pool, record) == ("model graphsage-pool (never calibrated)",)
-
-
 def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
     run = read_recorded_run(write_run("a", method="psc-gcn", knobs=DRAWN))
     assert setting_of(run) == "small, gcn 32-32-8, 2 x 1 at 200 Mbit/s"

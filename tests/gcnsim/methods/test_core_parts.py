@@ -196,36 +196,6 @@ def test_a_batch_is_drawn_then_made_into_matrices(cases: MakeFacts) -> None:
     assert (drawn.kind, made.kind) == (OpKind.SAMPLE, OpKind.INDEX)
 
 
-def test_what_pools_learns_in_layer_0_too(cases: MakeFacts) -> None:
-    given = cases()
-    widths = given.shapes[0].d_in, given.shapes[0].d_out, len(given.shapes), given.shapes[-1].d_out
-    shapes = layer_shapes("graphsage", *widths, sage_aggregator="pool")
-    pooled = replace(given, shapes=shapes)
-    mean = replace(given, shapes=layer_shapes("graphsage", *widths))
-    for item, learns in ((mean, set(range(1, len(shapes)))), (pooled, set(range(len(shapes))))):
-        sums = on(method("graphsage")(item), 0, COMPUTE_STREAM, OpKind.AGGREGATE)
-        assert {op.layer for op in sums if op.direction is Direction.BACKWARD} == learns
-    schedule = method("graphsage")(pooled)
-    for layer in range(len(shapes)):
-        (back,) = (op.index for op in on(schedule, 0, COMPUTE_STREAM, OpKind.AGGREGATE)
-                   if op.layer == layer and op.direction is Direction.BACKWARD)  # fmt: skip
-        begun = [op for op in on(schedule, 0, "reduce.out") if op.layer == layer]
-        assert (back, 0) in begun[0].after, "a layer's gradients are summed once the map before pooling has its own"
-
-
-def test_what_pools_drops_its_rows_all_at_once(cases: MakeFacts) -> None:
-    given = cases()
-    widths, found = (given.shapes[0].d_in, given.shapes[0].d_out, len(given.shapes), given.shapes[-1].d_out), {}
-    for name in ("mean", "pool"):
-        shapes = layer_shapes("graphsage", *widths, sage_aggregator=name)
-        schedule = method("graphsage")(replace(given, shapes=shapes, dropout="exchange-first"))
-        first = on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE)[0]
-        back = [op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE) if op.direction is Direction.BACKWARD]
-        found[name] = work(schedule, first), len(back)
-    assert found["pool"] == found["mean"]
-    assert found["pool"][1] == 2 * len(given.shapes) - 1, "a map of each layer, and a mask of all but the input"
-
-
 @pytest.mark.parametrize("name", PULLING)
 def test_rows_of_others_are_asked_for_picked_out_sent_and_placed(cases: MakeFacts, name: str) -> None:
     given = cases(far=0.25)

@@ -184,6 +184,11 @@ def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: li
         ({"ranges": {"tau": [1, 2, 3]}}, "ranges.tau has 3 items, wanted 2 or less"),
         ({"graphs": []}, "graphs is [], wanted object"),
         ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
+        (
+            {"ranges": {"model.graphsage-pool": [1, 1]}},
+            "ranges.model.graphsage-pool: GraphSAGE takes the mean; allowed: model.graphsage; calibrate again without "
+            "runs of pooling",
+        ),
     ],
 )
 def test_what_would_mean_nothing_later_is_refused_at_once(

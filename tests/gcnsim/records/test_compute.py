@@ -90,6 +90,11 @@ HEADERS = [
     (lambda about: {name: value for name, value in about.items() if name != "device"}, "has no device"),
     (_changed(model={"hidden": 0}), "model.hidden is 0"),
     (_changed(model={"width": 3}), "model.width is unknown"),
+    (
+        _changed(model={"sage_aggregator": "pool"}),
+        "model.sage_aggregator: pool is not allowed; GraphSAGE takes the mean",
+    ),
+    (_changed(model=[]), "model is []"),
     (_changed(partition={"parts": 10**9}), "partition.parts is 1000000000"),
     (_changed(graph={"nodes": 1e40}), "graph.nodes is 1e+40"),
     (_changed(settings=[]), "settings has 0 items"),
@@ -116,6 +121,13 @@ def test_a_wrong_header_is_refused(tmp_path: Path, graph: Path, change: Callable
     assert text in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_aggregator_of_earlier_versions_is_left_out(tmp_path: Path, graph: Path) -> None:
+    about = header(graph)
+    older = header(graph, model={"sage_aggregator": "mean"})
+    found = read_measured_compute(str(write(tmp_path / "m.parquet", older, rows(about, even))))
+    assert found.model == about["model"]
 
 
 COLUMNS = [

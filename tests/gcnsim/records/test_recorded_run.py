@@ -204,6 +204,8 @@ def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"summary": {"warmup": 10}}, "summary.warmup is 10; allowed: less than the 10 iterations"),
         ({"seed": 10**400}, "seed is a whole number of 401 digits; allowed: finite numbers up to 1e+30"),
         ({"inner": [1500]}, "inner is of 1 workers, workers is 2"),
+        ({"options": {"sage_aggregator": "pool"}},
+         "options.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean"),
         ({"widths": [32, 0, 8]}, "widths is [32, 0, 8]; allowed: 1 or more each"),
     ],
 )  # fmt: skip
@@ -213,6 +215,12 @@ def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, 
         document[name] = document[name] | value if isinstance(value, dict) else value
     path = write_folder(tmp_path / "run", document, [0.1] * 10)
     assert refusal(path, "run.json").removesuffix("; python -m runtime.train writes such a file") == text
+
+
+def test_an_aggregator_of_earlier_versions_is_read(tmp_path: Path) -> None:
+    document = run_document(OPTIONS)
+    document["options"]["sage_aggregator"] = "mean"
+    read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
 
 
 def test_a_document_nested_too_deep(tmp_path: Path) -> None:

@@ -84,6 +84,11 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("cluster: {shared_cores: 'yes'}", ScenarioError, "cluster.shared_cores: 'yes' is not true or false"),
         ("cluster: {shared_cores: null}", ScenarioError, "cluster.shared_cores: is empty, not true or false"),
         ("cluster: {calibration: ''}", ScenarioError, "cluster.calibration: '' is not a file name"),
+        (
+            "workload: {model: graphsage, sage_aggregator: pool}",
+            ScenarioError,
+            "workload.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean",
+        ),
         ("workload: {norm: batch}", ScenarioError, "workload.norm: unknown normalisation 'batch'"),
         ("method: {overlap: all}", ScenarioError, "method.overlap: unknown overlap 'all'"),
         ("method: {name: pipegcn, epsilon: 0.1}", ScenarioError, "pipegcn has no epsilon"),
@@ -98,6 +103,10 @@ def test_bad_scenarios_are_refused_with_their_path(body: str, kind: type[GcnsimE
         read(body)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_aggregator_of_earlier_versions_is_left_out() -> None:
+    assert read("workload: {model: graphsage, sage_aggregator: mean}") == read("workload: {model: graphsage}")
 
 
 @pytest.mark.parametrize("mapping", [None, [], "x", {}, {"schema": "gcnsim.scenario/2"}, {"cluster": {}}])

@@ -47,10 +47,6 @@ WRONG = {
         "--method: pipegcn-g is not possible with --accelerator; allowed: full",
     ),
     "model": (f"{HERE} -- --model gat", "--model: gat is not possible with --accelerator; allowed: gcn, graphsage"),
-    "pool": (
-        f"{HERE} -- --model graphsage --sage-aggregator pool",
-        "--sage-aggregator: pool is not possible with --accelerator; allowed: mean",
-    ),
     "dropout": (f"{HERE} -- --dropout 0.5", "--dropout: 0.5 is not possible with --accelerator; allowed: 0.0"),
 }
 

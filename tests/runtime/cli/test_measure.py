@@ -300,7 +300,7 @@ def test_a_part_whose_loss_is_no_number_is_left_out(measure: Measure, monkeypatc
     "words",
     [
         *(f"--method {name}" for name, kind in METHODS.items() if kind.alone),
-        *(f"--method full-graph --model {model}" for model in ("graphsage", "gat", "graphsage --sage-aggregator pool")),
+        *(f"--method full-graph --model {model}" for model in ("graphsage", "gat")),
         "--method psc-gcn --model gat",
         "--method full-graph --parts 1 --norm layer --dropout 0.5",
     ],

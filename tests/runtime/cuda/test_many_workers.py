@@ -27,13 +27,11 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 TIGHT, DRAWN = 1e-9, 1e-6
 PSC: dict[str, Any] = {"tau": 2, "epsilon": 0.3, "refresh": 2, "cache": "40%"}
 GAT: dict[str, Any] = {"model": "gat", "heads": 2}
-POOL: dict[str, Any] = {"model": "graphsage", "sage_aggregator": "pool"}
 RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
     ("full-graph", {}, {}, 2),
     ("full-graph", {}, {"overlap": "none"}, 3),
     ("full-graph", {}, {"preaggregate": True}, 2),
     ("full-graph", {}, GAT, 2),
-    ("full-graph", {}, POOL, 2),
     ("pipegcn", {"cold_start": "features"}, {}, 2),
     ("pipegcn-gf", {"gamma": 0.7}, {"model": "graphsage"}, 3),
     ("bns-gcn", {"rate": 0.35, "boundary_scale": "ratio"}, {}, 2),

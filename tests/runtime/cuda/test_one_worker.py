@@ -37,16 +37,14 @@ MODELS: dict[str, dict[str, Any]] = {
     "sage": {"model": "graphsage"},
     "sage-self": {"model": "graphsage", "sage_mean": "with-self"},
     "sage-once": {"model": "graphsage", "preaggregate": True},
-    "pool": {"model": "graphsage", "sage_aggregator": "pool"},
     "gat": {"model": "gat", "heads": 2},
     "nccl": {"backend": "nccl"},
 }
 ONE_LAYER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("psc-gcn", {"tau": 1, "epsilon": 0.3, "refresh": 3}, {"model": "gat", "heads": 2}),
     ("psc-gcn", {"tau": 1, "epsilon": 0.3, "estimator": "mean"}, {"model": "graphsage"}),
-    ("psc-gcn", {"tau": 1, "epsilon": 0.3}, {"model": "graphsage", "sage_aggregator": "pool"}),
     ("dgl", BATCHES["dgl"], {"model": "gat", "heads": 2}),
-    ("graphsage", BATCHES["graphsage"], {"model": "graphsage", "sage_aggregator": "pool"}),
+    ("graphsage", BATCHES["graphsage"], {"model": "graphsage"}),
     ("pagraph", BATCHES["pagraph"] | {"preprocess": "yes"}, {"model": "graphsage"}),
     ("pagraph", BATCHES["pagraph"] | {"cache": "auto"}, {}),
 ]

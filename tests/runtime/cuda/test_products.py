@@ -1,8 +1,6 @@
-"""Sums over neighbours on a GPU against dense products, and maxima and attention against those of a CPU."""
+"""Sums over neighbours on a GPU against dense products, and attention against that of a CPU."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from torch import Tensor
 
 from gcnsim.core.ids import FloatArray
 from gcnsim.core.streams import stream
-from runtime.aggregate import Matrix, PlainMatrix, attention_sum, neighbour_max
+from runtime.aggregate import Matrix, PlainMatrix, attention_sum
 from tests.runtime.aggregate.matrices import rows_of
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -53,28 +51,20 @@ def test_products_are_those_of_dense_matrices(shape: tuple[int, int], width: int
     assert torch.allclose(out, 0.5 * (whole != 0).to(dtype) @ x, rtol=bound, atol=bound)
 
 
-def largest(matrix: Matrix, x: Tensor) -> Tensor:
-    return neighbour_max(matrix, x)
-
-
 def attending(matrix: Matrix, x: Tensor) -> Tensor:
     h = x.view(x.shape[0], 2, -1)
     return attention_sum(matrix, h, h[: matrix.rows.indptr.size - 1].sum(2), h.mean(2))
 
 
-@pytest.mark.parametrize("of", [largest, attending])
 @pytest.mark.parametrize("chunk", [40, 1 << 25])
-def test_maxima_and_attention_are_those_of_a_cpu(
-    of: Callable[[Matrix, Tensor], Tensor], chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("attention", "maximum"):
-        monkeypatch.setattr(f"runtime.aggregate.{module}._CHUNK", {"cpu": chunk, "cuda": chunk})
+def test_attention_is_that_of_a_cpu(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.aggregate.attention._CHUNK", {"cpu": chunk, "cuda": chunk})
     dense = sparse((60, 90))
     found = []
     for device in (torch.device("cpu"), torch.device("cuda", 0)):
         matrix = PlainMatrix(rows_of(dense), torch.float64, device)
         x = torch.from_numpy(stream(2, "rows").standard_normal((90, 8))).to(device).requires_grad_()
-        out = of(matrix, x)
+        out = attending(matrix, x)
         out.square().sum().backward()  # type: ignore[no-untyped-call]
         assert x.grad is not None
         found.append((out.detach().cpu(), x.grad.cpu()))

@@ -148,7 +148,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "full": ("full-graph", {}, {}),
     "full-none": ("full-graph", {}, {"overlap": "none"}),
     "full-once": ("full-graph", {}, {"preaggregate": True, "dropout": 0.5}),
-    "full-pool": ("full-graph", {}, {"model": "graphsage", "sage_aggregator": "pool"}),
+    "full-sage": ("full-graph", {}, {"model": "graphsage"}),
     "pipegcn": ("pipegcn", {"cold_start": "features"}, {}),
     "pipegcn-g": ("pipegcn-g", {}, {}),
     "pipegcn-f": ("pipegcn-f", {}, {}),

@@ -196,29 +196,15 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "--preprocess: gat has no fixed first aggregation",
     ),
     (
-        "pagraph",
-        {"preprocess": "yes"},
-        {"model": "graphsage", "sage_aggregator": "pool"},
-        "--preprocess: pooling has no fixed first aggregation",
-    ),
-    (
         "full-graph",
         {},
-        {"model": "graphsage", "sage_aggregator": "pool", "preaggregate": True},
-        "--preaggregate: pooling has no fixed first aggregation; allowed: gcn, graphsage (mean)",
+        {"model": "gat", "preaggregate": True},
+        "--preaggregate: gat has no fixed first aggregation; allowed: gcn, graphsage",
     ),
-    ("full-graph", {}, {"sage_aggregator": "pool"}, "--sage-aggregator: pool with --model gcn; only graphsage pools"),
-    ("full-graph", {}, {"sage_aggregator": "lstm"}, "--sage-aggregator: unknown 'lstm'; known: mean, pool"),
     ("pagraph", {"queue": 0}, {}, "--queue: 0 is not allowed"),
     ("psc-gcn", {"cache": "auto"}, {}, "--cache: auto is not allowed"),
     ("distdgl", {"fanout": "3"}, {}, "--fanout: 1 numbers, but the model has 3 layers"),
     ("graphsaint", {}, {"preaggregate": True}, "--preaggregate: graphsaint draws new neighbours for every batch"),
-    (
-        "graphsaint",
-        {},
-        {"model": "graphsage", "sage_aggregator": "pool"},
-        "--sage-aggregator: pool with graphsaint, which weighs entries; allowed: mean",
-    ),
     ("graphsage", {"queue": 2}, {}, "--queue: graphsage has no queue; its knobs: --batch, --fanout, --layer-sizes"),
 ]
 

@@ -229,8 +229,6 @@ def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew
     ("fields", "message"),
     [
         ({"model": "gat"}, "--model: gat with sancus, which sums blocks; allowed: gcn, graphsage"),
-        ({"model": "graphsage", "sage_aggregator": "pool"},
-         "--sage-aggregator: pool with sancus, which sums blocks; allowed: mean"),
         ({"dropout": 0.2}, "--dropout-order: exchange-first with sancus, whose gradients are summed block by block for "
          "rows that all workers have alike; allowed with dropout: dropout-first"),
     ],

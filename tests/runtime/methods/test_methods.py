@@ -14,7 +14,7 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph.parts import Part
-from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, mostly, params_of
+from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import RankRecord, final_weights, trained
 from tests.runtime.reference.bns import bns
@@ -45,16 +45,16 @@ def equals_reference(
         assert part.rank == rank
 
 
-ALL_MODELS = ("gcn", "graphsage", "pool", "gat")
+ALL_MODELS = ("gcn", "graphsage", "gat")
 VARIANTS = [("gcn", ""), ("gcn", "-g"), ("gcn", "-f"), ("gcn", "-gf")]
-VARIANTS += [("graphsage", "-gf"), ("pool", ""), ("gat", "-gf")]
+VARIANTS += [("graphsage", "-gf"), ("gat", "-gf")]
 """Every variant and every model."""
 
 
 @pytest.mark.parametrize(("model", "variant"), mostly(VARIANTS, ALL_MODELS, ("", "-g", "-f", "-gf")))
 def test_pipegcn(crew: Crew, case: Case, options: MakeOptions, variant: str, model: str) -> None:
     knobs = {"gamma": 0.7} if variant else {}
-    requested = options(f"pipegcn{variant}", knobs, workers=3, **model_fields(model))
+    requested = options(f"pipegcn{variant}", knobs, workers=3, model=model)
     content = crew.run(3, trained, requested)
     lag = Lag(1, variant.removeprefix("-"), 0.7)
     parts = case.parts(3)
@@ -83,7 +83,6 @@ PSC: list[dict[str, Any]] = [
 OFTEN = {
     "gcn": PSC,
     "graphsage": [PSC[2], PSC[4], PSC[5], PSC[6], PSC[8], PSC[11]],
-    "pool": [PSC[0], PSC[4]],
     "gat": [PSC[2], PSC[11]],
 }
 DRAWN_MODELS = [
@@ -102,7 +101,7 @@ DRAWN_MODELS = [
 @pytest.mark.parametrize(("knobs", "model"), DRAWN_MODELS)
 def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, Any], model: str) -> None:
     knobs = {"refresh": 3} | knobs
-    requested = options("psc-gcn", knobs, workers=3, heads=2 if model == "gat" else 1, seed=4, **model_fields(model))
+    requested = options("psc-gcn", knobs, workers=3, heads=2 if model == "gat" else 1, seed=4, model=model)
     content = crew.run(3, trained, requested)
     parts = case.parts(3)
     lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
@@ -130,7 +129,7 @@ def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: Mak
 
 
 BNS = [(0.0, "rate", "gcn"), (0.35, "rate", "gcn"), (0.35, "ratio", "gcn"), (1.0, "ratio", "gcn")]
-BNS += [(0.35, "ratio", "graphsage"), (0.0, "ratio", "pool"), (0.35, "rate", "pool"), (1.0, "rate", "graphsage")]
+BNS += [(0.35, "ratio", "graphsage"), (0.0, "ratio", "graphsage"), (1.0, "rate", "graphsage")]
 BNS += [(0.35, "ratio", "gat"), (0.0, "rate", "gat")]
 """Every rate with every scale, and every model."""
 
@@ -138,7 +137,7 @@ BNS += [(0.35, "ratio", "gat"), (0.0, "rate", "gat")]
 @pytest.mark.parametrize(("rate", "scale", "model"), mostly(BNS, (0.0, 0.35, 1.0), ("rate", "ratio"), ALL_MODELS))
 def test_bns_gcn(crew: Crew, case: Case, options: MakeOptions, rate: float, scale: str, model: str) -> None:
     knobs = {"rate": rate, "boundary_scale": scale}
-    requested = options("bns-gcn", knobs, workers=3, seed=9, **model_fields(model))
+    requested = options("bns-gcn", knobs, workers=3, seed=9, model=model)
     content = crew.run(3, trained, requested)
     parts = case.parts(3)
     kind = "rate" if scale == "rate" else "ratio"
@@ -293,13 +292,10 @@ def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case:
 
 
 @pytest.mark.parametrize("estimator", ["self-normalised", "mean"])
-@pytest.mark.parametrize(("model", "name"), [("gat", "gat"), ("pool", "pooling")])
-def test_estimators_of_sums_are_refused_without_sums(
-    options: MakeOptions, estimator: str, model: str, name: str
-) -> None:
-    text = f"^--estimator: {estimator} with {name}, which reads no weight of a drawn edge; allowed: unbiased$"
+def test_estimators_of_sums_are_refused_without_sums(options: MakeOptions, estimator: str) -> None:
+    text = f"^--estimator: {estimator} with gat, which reads no weight of a drawn edge; allowed: unbiased$"
     with pytest.raises(ScenarioError, match=text):
-        options("psc-gcn", {"estimator": estimator}, **model_fields(model))
+        options("psc-gcn", {"estimator": estimator}, model="gat")
 
 
 def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:

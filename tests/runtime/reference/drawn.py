@@ -49,7 +49,6 @@ def measured_in(graph: Iteration, tau: int, refresh: int) -> Iteration | None:
 def norms_of(model: Model, params: Params, rows: Sequence[Tensor]) -> Float32Array:
     """s_j = sqrt(sum over layers of ||H_j^(l) W_l||^2) of all nodes, float32[N]; rows[l]: H^(l), float64[N, d_l]."""
     linear = "linear_neigh" if model.kind == "graphsage" else "linear"
-    linear = "linear_pool" if model.pool else linear
     squares = torch.zeros(rows[0].shape[0], dtype=torch.float64)
     for index in range(model.layers):
         products = rows[index] @ params[f"layers.{index}.{linear}.weight"].detach().T

@@ -30,8 +30,7 @@ class Model:
 
     heads: GAT alone; concatenated in hidden layers, averaged in the last. norm: LayerNorm before each ReLU.
     with_self: GraphSAGE alone; a node counts among its own neighbours. joined: GraphSAGE alone; the first layer is one
-    map of a row beside its mean, with one bias. mean: GCN alone; a mean over a node and its neighbours. pool: GraphSAGE
-    alone; the largest values of the mapped neighbours.
+    map of a row beside its mean, with one bias. mean: GCN alone; a mean over a node and its neighbours.
     """
 
     kind: str
@@ -41,7 +40,6 @@ class Model:
     with_self: bool = False
     joined: bool = False
     mean: bool = False
-    pool: bool = False
 
     @property
     def layers(self) -> int:
@@ -82,8 +80,6 @@ def shapes(model: Model) -> dict[str, tuple[int, ...]]:
             found[f"{layer}.attn_target"] = found[f"{layer}.attn_source"] = (model.heads, head)
             found[f"{layer}.bias"] = (out,)
         else:
-            if model.pool:
-                found[f"{layer}.linear_pool.weight"], found[f"{layer}.linear_pool.bias"] = (wide, wide), (wide,)
             for linear in ("linear",) if model.kind == "gcn" else ("linear_self", "linear_neigh"):
                 found[f"{layer}.{linear}.weight"] = (out, wide)
                 if not (model.joined and index == 0 and linear == "linear_neigh"):
@@ -145,8 +141,7 @@ def layer(model: Model, params: Params, index: int, edges: Edges, inner: Tensor,
         out = _linear(params, f"layers.{index}.linear", _aggregate(edges, rows))
     else:
         out = _linear(params, f"layers.{index}.linear_self", inner)
-        met = _pooled(model, params, index, edges, rows) if model.pool else _aggregate(edges, rows)
-        out = out + _linear(params, f"layers.{index}.linear_neigh", met)
+        out = out + _linear(params, f"layers.{index}.linear_neigh", _aggregate(edges, rows))
     if index == model.layers - 1:
         return out
     if model.norm:
@@ -164,22 +159,6 @@ def _aggregate(edges: Edges, rows: Tensor) -> Tensor:
     """For each i: w_ii h_i + sum over its entries of w_ij h_j."""
     own = edges.own[:, None] * rows[: edges.own.shape[0]]
     return own.index_add(0, edges.rows, edges.weights[:, None] * rows[edges.columns])
-
-
-def _pooled(model: Model, params: Params, index: int, edges: Edges, rows: Tensor) -> Tensor:
-    """For each i the largest values of its mapped entries, row after row; 0 where there are none."""
-    mapped = torch.relu(_linear(params, f"layers.{index}.linear_pool", rows))
-    found = []
-    for i in range(edges.own.shape[0]):
-        # Of equal values the first counts, inner neighbours before those of other workers.
-        columns = edges.columns[edges.rows == i]
-        own = indices(np.array([i] if model.with_self else []))
-        inside = columns < edges.own.shape[0]
-        columns = torch.cat([columns[inside], own, columns[~inside]])
-        values = mapped[columns]
-        at = (values == values.amax(0)).int().argmax(0) if len(values) else None
-        found.append(values.new_zeros(values.shape[1]) if at is None else values.gather(0, at[None])[0])
-    return torch.stack(found)
 
 
 def _attention(model: Model, params: Params, index: int, edges: Edges, rows: Tensor) -> Tensor:

@@ -47,7 +47,6 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "psc-gcn sgd": ("psc-gcn", DRAWN | {"tau": 2}, {"optimizer": "sgd"}),
     "psc-gcn sage": ("psc-gcn", DRAWN | {"tau": 2, "estimator": "self-normalised"}, {"model": "graphsage"}),
     "psc-gcn gat": ("psc-gcn", DRAWN | {"tau": 2}, {"model": "gat", "heads": 2}),
-    "psc-gcn pool": ("psc-gcn", DRAWN | {"tau": 1}, SAGE | {"sage_aggregator": "pool"}),
     "psc-gcn compiled": ("psc-gcn", DRAWN | {"tau": 1}, {"aggregator": "numba"}),
     "psc-gcn mean": ("psc-gcn", DRAWN | {"tau": 1, "estimator": "mean"}, {}),
     "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),
@@ -75,7 +74,7 @@ def going(options: MakeOptions, tmp_path: Path) -> Going:
     return make
 
 
-ALSO = {f"psc-gcn {text}" for text in ("tau 0", "tau 1", "tau 3", "sgd", "mean", "pool", "tau 0 whole", "tau 1 whole")}
+ALSO = {f"psc-gcn {text}" for text in ("tau 0", "tau 1", "tau 3", "sgd", "mean", "tau 0 whole", "tau 1 whole")}
 ALSO |= {"full-graph sgd", "full-graph gat", "pipegcn", "psc-gcn gat"}
 """Of which others have the method, the optimizer, the model and the staleness."""
 

@@ -51,8 +51,6 @@ MODELS: dict[str, dict[str, object]] = {
     "gcn-norm": {"model": "gcn", "norm": "layer", "bias": False},
     "sage": {"model": "graphsage"},
     "sage-self": {"model": "graphsage", "sage_mean": "with-self", "norm": "layer"},
-    "pool": {"model": "graphsage", "sage_aggregator": "pool"},
-    "pool-self": {"model": "graphsage", "sage_aggregator": "pool", "sage_mean": "with-self"},
     "gat": {"model": "gat", "heads": 2},
 }
 

@@ -27,7 +27,7 @@ from runtime.options import Options
 from runtime.record import Recorder, read_run
 from runtime.train.reduce import Adam, Optimizer, Sgd
 from runtime.train.worker import clock_offset
-from tests.runtime.conftest import Case, MakeOptions, model_fields, mostly
+from tests.runtime.conftest import Case, MakeOptions, mostly
 from tests.runtime.crew import Crew
 from tests.runtime.exchange.dense import builder
 from tests.runtime.jobs import RankRecord, trained
@@ -99,7 +99,7 @@ def test_a_step_does_not_import_the_compiler() -> None:
 
 RATE = 0.4
 ORDERS = ["exchange-first", "dropout-first"]
-MODELS = ["gcn", "graphsage", "pool", "gat"]
+MODELS = ["gcn", "graphsage", "gat"]
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("full-graph", {}),
     ("pipegcn", {}),
@@ -110,7 +110,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 ]
 FIRST, SECOND = ORDERS
 REPEATED = [(index, "gcn", ORDERS[index % 2]) for index in range(len(METHODS))]
-REPEATED += [(0, "graphsage", SECOND), (2, "gat", SECOND), (3, "pool", FIRST), (4, "gat", FIRST), (5, "pool", SECOND)]
+REPEATED += [(0, "graphsage", SECOND), (2, "gat", SECOND), (3, "graphsage", FIRST), (4, "gat", FIRST)]
 """Every method, every model in both orders: a place in METHODS, a model and an order."""
 
 
@@ -119,7 +119,7 @@ def test_a_repeated_run_gives_the_same_bits(
     crew: Crew, options: MakeOptions, place: int, model: str, order: str
 ) -> None:
     method, knobs = METHODS[place]
-    fields = {"workers": 2, "dropout": RATE, "dropout_order": order, "iterations": 3, **model_fields(model)}
+    fields = {"workers": 2, "dropout": RATE, "dropout_order": order, "iterations": 3, "model": model}
     requested = options(method, knobs, dtype="float32", norm="layer", **fields)
     first, again = (crew.run(2, trained, requested) for _ in range(2))
     assert first[0].losses == again[0].losses == first[1].losses
@@ -143,7 +143,7 @@ def sent_by_owners(rank_records: list[RankRecord], seed: int, t: int, layer: int
 
 RECEIVED = [("full-graph", 0), ("pipegcn", 1), ("bns-gcn", 0)]
 OWNERS = [(which, "gcn", order) for which in RECEIVED for order in ORDERS]
-OWNERS += [(RECEIVED[0], "graphsage", SECOND), (RECEIVED[1], "pool", SECOND), (RECEIVED[2], "gat", SECOND)]
+OWNERS += [(RECEIVED[0], "graphsage", SECOND), (RECEIVED[2], "gat", SECOND)]
 OWNERS += [(RECEIVED[0], "gat", FIRST)]
 
 
@@ -152,9 +152,7 @@ def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
     crew: Crew, options: MakeOptions, which: tuple[str, int], model: str, order: str
 ) -> None:
     method, tau = which
-    requested = options(
-        method, workers=3, **model_fields(model), dropout=RATE, dropout_order=order, iterations=3, seed=11
-    )
+    requested = options(method, workers=3, model=model, dropout=RATE, dropout_order=order, iterations=3, seed=11)
     content = crew.run(3, trained, requested)
     for t in range(tau, 3):
         for layer in range(3):
@@ -189,11 +187,11 @@ def test_gradients_across_workers_are_those_of_the_masks_used(
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, model: str, order: str) -> None:
-    requested = options(workers=1, **model_fields(model), layers=2)
+    requested = options(workers=1, model=model, layers=2)
     part = case.parts(1)[0]
     network = Network(requested, 7, 4).double()
     initialise(network, 0)
-    drawn = builder(part, "mean" if model in ("graphsage", "pool") else "symmetric").whole()
+    drawn = builder(part, "mean" if model == "graphsage" else "symmetric").whole()
     recorder = Recorder(0, enabled=False)
     dropping = DropoutConfig(RATE, order == "dropout-first", 5, 0)
     chosen = torch.arange(0, 120, 40)
@@ -209,14 +207,14 @@ def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, mod
     assert torch.autograd.gradcheck(logits, (rows,))
 
 
-HARDLY = [("gcn", FIRST), ("gcn", SECOND), ("graphsage", FIRST), ("pool", SECOND), ("gat", FIRST)]
+HARDLY = [("gcn", FIRST), ("gcn", SECOND), ("graphsage", FIRST), ("gat", FIRST)]
 
 
 @pytest.mark.parametrize(("model", "order"), mostly(HARDLY, MODELS, ORDERS))
 def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions, model: str, order: str) -> None:
     """A rate of 10^-13 drops nothing in so few draws, yet goes every way that dropout goes."""
-    none = crew.run(3, trained, options(workers=3, dropout_order=order, **model_fields(model)))
-    hardly = crew.run(3, trained, options(workers=3, **model_fields(model), dropout_order=order, dropout=1e-13))
+    none = crew.run(3, trained, options(workers=3, dropout_order=order, model=model))
+    hardly = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=1e-13))
     same_run(hardly, none, case.graph.nodes)
 
 
@@ -231,8 +229,7 @@ def test_a_layer_0_summed_once_is_dropped_too(crew: Crew, options: MakeOptions, 
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "psc-gcn gat": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
-    "psc-gcn pool": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
-    "graphsage pool": ("graphsage", {"batch": 200, "fanout": (10, 10)}),
+    "graphsage": ("graphsage", {"batch": 200, "fanout": (10, 10)}),
     "cagnet-1d": ("cagnet-1d", {}),
     "cagnet-1.5d": ("cagnet-1.5d", {}),
     "sancus adaptive": ("sancus", {"warm_iterations": 10}),
@@ -241,7 +238,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-SEEN_ELSEWHERE = ("psc-gcn pool", "cagnet-1d", "cagnet-1.5d", "sancus skipping both ways")
+SEEN_ELSEWHERE = ("cagnet-1d", "cagnet-1.5d", "sancus skipping both ways")
 """Their losses are compared with references that are full-graph training, or with those of another of these runs."""
 
 
@@ -251,8 +248,8 @@ SEEN_ELSEWHERE = ("psc-gcn pool", "cagnet-1d", "cagnet-1.5d", "sancus skipping b
 def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
     method, knobs = RUNS[name]
     model: dict[str, Any] = {"model": "gat", "heads": 2} if name.endswith("gat") else {}
-    if name.endswith("pool"):
-        model = {"model": "graphsage", "sage_aggregator": "pool"}
+    if name == "graphsage":
+        model = {"model": "graphsage"}
     given = method_type(method).settled(knobs)
     crew.run(2, ran, Options(method, given, iterations=80, out=str(tmp_path / "run"), **model))
     run = read_run(tmp_path / "run")

@@ -329,8 +329,6 @@ def test_kernels_that_are_named_are_not_measured(case: Case, kinds: Kinds) -> No
         assert with_kernels(options, case.parts(1)[0], "symmetric", torch.float32, None) is options
     on_gpus = Options(aggregator="auto", device="cuda")
     assert with_kernels(on_gpus, case.parts(1)[0], "symmetric", torch.float32, None).aggregator == "plain"
-    pools = Options(aggregator="auto", model="graphsage", sage_aggregator="pool")
-    assert with_kernels(pools, case.parts(1)[0], "mean", torch.float32, None).aggregator == "numba"
     assert not seen
 
 

@@ -96,8 +96,7 @@ def test_what_cannot_be_trained_has_no_command(sections: dict[str, Any]) -> None
 WRITTEN: dict[str, dict[str, Any]] = {
     "workload": {
         "dataset": "yelp", "graph": "g.npz", "model": "graphsage", "layers": 3, "hidden": 64, "heads": 2,
-        "norm": "none", "sage_aggregator": "pool", "dropout": 0.5, "dropout_order": "dropout-first",
-        "preaggregate": True,
+        "norm": "none", "dropout": 0.5, "dropout_order": "dropout-first", "preaggregate": True,
     },
     "cluster": {
         "gpus": 4, "gpus_per_server": 3, "device": "cpu-core", "transport": "staged", "aggregator": "plain",
@@ -106,8 +105,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Values that change the command."""
 WITH: dict[str, dict[str, Any]] = {
-    "graph": {"dataset": None}, "heads": {"model": "gat"}, "sage_aggregator": {"model": "graphsage"},
-    "dropout_order": {"dropout": 0.5},
+    "graph": {"dataset": None}, "heads": {"model": "gat"}, "dropout_order": {"dropout": 0.5},
 }  # fmt: skip
 """What such a field needs beside it."""
 UNNEEDED = {
