@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name
 from gcnsim.methods.method import OVERLAP, SHARED_KNOBS, Method
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.knobs import KNOBS, Knob, knob_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "gcnsim.methods"
 
@@ -88,6 +90,8 @@ def broken_methods() -> Mapping[str, str]:
 @cache
 def _offered() -> Mapping[str, type[Method] | str]:
     """The methods that other packages offer, by name: the method, or why it is unusable."""
+    from importlib.metadata import entry_points
+
     found: dict[str, type[Method] | str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name not in _BUILT_IN:

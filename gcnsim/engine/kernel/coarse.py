@@ -40,7 +40,7 @@ from math import ceil, inf
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
 from gcnsim.engine.kernel.memory import DONE, GRAIN, NOW, Calendar, Flows, Grains, Links, State
 from gcnsim.engine.kernel.sharing import advance_group, count, fill, settle_all
-from gcnsim.engine.kernel.simd_loops import LANES, block_within, pitch, rate_row, soonest
+from gcnsim.engine.kernel.simd_loops import LANES, block_within, pitch, rate_rows, soonest
 
 
 def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
@@ -166,7 +166,7 @@ def _write_rates(links: Links, flows: Flows, grains: Grains, group: int, limit: 
     for sender in range(links.senders[group]):
         begin = links.first_bundle[group] + sender * columns
         end, mine, when = begin + columns, level[first + sender], step[first + sender]
-        lacks = rate_row(rates, number, heads, service, begin, end, level, step, middle, mine, when, limit)
+        lacks = rate_rows(rates, number, heads, service, begin, end, level, step, middle, columns, mine, when, limit)
         while lacks <= 0.0 and begin < end:
             begin = block_within(heads, service, rates, begin, end, limit)
             if begin < end:

@@ -19,7 +19,7 @@ from gcnsim.engine.kernel.memory import (
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, share
+from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, planes_in_use, share
 from gcnsim.engine.kernel.simd_loops import LANES, pitch, serve
 
 OP = 2**32 - 1
@@ -94,20 +94,25 @@ def finish(state: State, group: int) -> None:
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
     elapsed = float(pass_time(links, flows, group, calendar.scalar[NOW]))
-    columns = pitch(links.receivers[group]) * links.planes[group] if links.senders[group] else LANES
-    while begin < end:
-        last = min(begin + columns, end)
-        if serve(flows.service, flows.rates, flows.heads, begin, last, elapsed) <= 0.0:
-            _take_out_all(calendar, links, flows, group, begin, last)
-        begin = last
+    columns = pitch(links.receivers[group])
+    width, used = columns * links.planes[group], columns * planes_in_use(links, flows, group)
+    for _ in range(links.senders[group]):
+        _take_out_done(calendar, links, flows, group, begin, begin + used, elapsed)
+        begin += width
+    _take_out_done(calendar, links, flows, group, begin, end, elapsed)
 
 
-def _take_out_all(calendar: Calendar, links: Links, flows: Flows, group: int, begin: int, end: int) -> None:
-    """Remove the finished flows of the bundles from `begin` to `end`."""
-    for bundle in range(begin, end):
-        # One picosecond of service covers the rounding of the due time and the last bits of the additions.
-        if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
-            _take_out(calendar, links, flows, group, bundle)
+def _take_out_done(
+    calendar: Calendar, links: Links, flows: Flows, group: int, begin: int, end: int, elapsed: float
+) -> None:
+    """Let the bundles from `begin` to `end` receive data for `elapsed`, and remove their finished flows."""
+    block = serve(flows.service, flows.rates, flows.heads, begin, end, elapsed)
+    while block < end:
+        for bundle in range(block, block + LANES):
+            # One picosecond of service covers the rounding of the due time and the last bits of the additions.
+            if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
+                _take_out(calendar, links, flows, group, bundle)
+        block = serve(flows.service, flows.rates, flows.heads, block + LANES, end, elapsed)
 
 
 def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle: int) -> None:

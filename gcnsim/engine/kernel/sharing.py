@@ -18,10 +18,11 @@ from gcnsim.engine.kernel.simd_loops import (
     LANES,
     block_within,
     divide,
-    least,
     pitch,
     place_of,
-    rate_row,
+    rate_rows,
+    restart,
+    serve,
     settle,
     soonest,
     take,
@@ -70,16 +71,24 @@ def first_due(flows: Flows, begin: int, end: int) -> float:
 
     Division is slow: of many bundles, only quotients of blocks that may contain the least are computed.
     """
-    heads, service, rates = flows.heads, flows.service, flows.rates
     if end - begin <= MANY:
-        return soonest(heads, service, rates, begin, end)
-    due, limit = inf, LONGEST
-    at = block_within(heads, service, rates, begin, end, limit)
+        return soonest(flows.heads, flows.service, flows.rates, begin, end)
+    return _sooner(flows, begin, end, inf)
+
+
+def _sooner(flows: Flows, begin: int, end: int, due: float) -> float:
+    """The least of `due` and the picoseconds until the first flow of the bundles from `begin` to `end` is done."""
+    heads, service, rates = flows.heads, flows.service, flows.rates
+    at = block_within(heads, service, rates, begin, end, _limit(due))
     while at < end:
         due = min(due, soonest(heads, service, rates, at, at + LANES))
-        limit = due * (1.0 + 1e-9) if due > 0.0 else 0.0
-        at = block_within(heads, service, rates, at + LANES, end, limit)
+        at = block_within(heads, service, rates, at + LANES, end, _limit(due))
     return due
+
+
+def _limit(due: float) -> float:
+    """Picoseconds that whatever is done before `due` takes, however it is rounded."""
+    return LONGEST if due == inf else max(0.0, due * (1.0 + 1e-9))
 
 
 MANY = 8 * LANES
@@ -92,10 +101,16 @@ LONGEST = 1e300
 def fill(links: Links, flows: Flows, group: int) -> None:
     """Write the rates of one flow of each bundle of `group`; 0 for a bundle without flows."""
     first, last, shared = links.first_link[group], links.first_link[group + 1], links.shared[group]
+    known = _known_ahead(links, flows, group) if links.senders[group] else 0
     for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
         links.rising[bundle] = flows.counts[bundle]
         flows.rates[bundle] = 0.0
     level = _begin(links, flows.crossing, first, last)
+    for turn in range(known):
+        link = int(links.waiting[first + turn])
+        _settle_all_of(links, flows, shared, link, links.level[link])
+    if known:
+        level = divide(links.left, links.weight, links.share, first, last)
     while level < inf:
         tightest = place_of(links.share, first, level)
         if links.senders[group]:
@@ -104,6 +119,25 @@ def fill(links: Links, flows: Flows, group: int) -> None:
                     tightest = link
         _settle_all_of(links, flows, shared, tightest, level)
         level = divide(links.left, links.weight, links.share, first, last)
+
+
+def _known_ahead(links: Links, flows: Flows, group: int) -> int:
+    """Settle the links of a matrix with flows beside it. Returns how many (in `Links.waiting`) are settled before any
+    other link of the group; 0 where that is not certain.
+
+    Shares only grow: the links of the flows beside it are later if their first shares exceed the last level.
+    """
+    first, rows, columns = links.first_link[group], pitch(links.senders[group]), pitch(links.receivers[group])
+    settled = settle_all(links, flows, group)
+    top = links.level[int(links.waiting[first + settled - 1])] if settled else inf
+    beside = links.first_bundle[group] + links.senders[group] * links.planes[group] * columns
+    for bundle in range(beside, links.first_bundle[group + 1]):
+        if flows.counts[bundle]:
+            for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+                link = links.route[index]
+                if link < first + rows + columns or links.supply[link] * CERTAINLY <= top * flows.crossing[link]:
+                    return 0
+    return settled
 
 
 def _settle_all_of(links: Links, flows: Flows, shared: int, tightest: int, level: float) -> None:
@@ -162,7 +196,7 @@ COUNTED = LANES - 1
 """The planes of a matrix whose flows are counted."""
 
 
-def _planes(links: Links, flows: Flows, group: int) -> int:
+def planes_in_use(links: Links, flows: Flows, group: int) -> int:
     """How many planes of a matrix there are up to the last one with flows, at least 1."""
     planes, last = links.planes[group], links.turned[group + 1] - LANES
     while 1 < planes <= COUNTED and flows.number[last + planes] == 0.0:
@@ -181,11 +215,21 @@ def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
 
 def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
     """Let the flows of `group` receive data until `now`."""
-    elapsed = pass_time(links, flows, group, now)
+    elapsed = float(pass_time(links, flows, group, now))
     if elapsed:
         # The rate of a bundle without flows is 0.
-        for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
-            flows.service[bundle] += flows.rates[bundle] * elapsed
+        at, columns = links.first_bundle[group], pitch(links.receivers[group])
+        width, used = columns * links.planes[group], columns * planes_in_use(links, flows, group)
+        for _ in range(links.senders[group]):
+            _serve_all(flows, at, at + used, elapsed)
+            at += width
+        _serve_all(flows, at, links.first_bundle[group + 1], elapsed)
+
+
+def _serve_all(flows: Flows, begin: int, end: int, elapsed: float) -> None:
+    """Let the bundles from `begin` to `end` receive data for `elapsed`."""
+    while begin < end:
+        begin = serve(flows.service, flows.rates, flows.heads, begin, end, elapsed) + LANES
 
 
 CERTAINLY = 1.0 - 1e-6
@@ -194,16 +238,7 @@ CERTAINLY = 1.0 - 1e-6
 
 def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
     """Set up the links from `begin` to `end` with nothing taken yet. crossing: their flows. Returns the least share."""
-    left, weight, share, step = links.left, links.weight, links.share, links.step
-    for link in range(begin, end):
-        flows = crossing[link]
-        divisor = flows if flows > 0.0 else 1.0
-        each = links.supply[link] / divisor
-        left[link] = links.supply[link]
-        weight[link] = flows
-        step[link] = inf
-        share[link] = each if flows > 0.0 else inf
-    return least(share, begin, end)
+    return restart(links.left, links.weight, links.share, links.step, links.supply, crossing, begin, end)
 
 
 def fill_dense(links: Links, flows: Flows, group: int) -> float:
@@ -219,18 +254,18 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
     return _rates(links, flows, first, middle, group, columns)
 
 
-def settle_all(links: Links, flows: Flows, group: int) -> None:
+def settle_all(links: Links, flows: Flows, group: int) -> int:
     """Settle all links of `group`, the tightest first: the level of each, and the step at which it settled
-    (`Links.step`).
+    (`Links.step`). Returns how many, which are listed in `Links.waiting`.
     """
     senders, receivers = links.senders[group], links.receivers[group]
     rows, columns = pitch(senders), pitch(receivers)
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
     middle, end = first + rows, first + rows + columns
     left, weight, share, level, step = links.left, links.weight, links.share, links.level, links.step
-    planes, used = links.planes[group], _planes(links, flows, group)
+    planes, used = links.planes[group], planes_in_use(links, flows, group)
     one, two = _begin(links, flows.crossing, first, middle), _begin(links, flows.crossing, middle, end)
-    turn = 0.0
+    turn = 0
     while one < inf or two < inf:
         sends = one < two
         if one == two:
@@ -244,16 +279,16 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
         least_other = (two if sends else one) * CERTAINLY
         while True:
             link = place_of(share, side, tightest)
-            level[link], step[link] = tightest, turn
-            turn += 1.0
+            level[link], step[link], links.waiting[first + turn] = tightest, turn, link
+            turn += 1
             at, width = counts + (link - side) * planes * (other_end - other), other_end - other
-            for plane in range(used):
-                take(left, weight, other, other_end, flows.number, at + plane * width, tightest)
+            take(left, weight, other, other_end, flows.number, at, at + used * width, tightest)
             tightest = settle(share, side, side_end, link)
             if tightest >= least_other:
                 break
         theirs = divide(left, weight, share, other, other_end)
         one, two = tightest if sends else theirs, theirs if sends else tightest
+    return turn
 
 
 def _rates(links: Links, flows: Flows, first: int, middle: int, group: int, columns: int) -> float:
@@ -263,20 +298,28 @@ def _rates(links: Links, flows: Flows, first: int, middle: int, group: int, colu
     least.
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
-    at, planes, used = links.first_bundle[group], links.planes[group], _planes(links, flows, group)
-    due, limit = inf, 0.0
+    at, planes, used = links.first_bundle[group], links.planes[group], planes_in_use(links, flows, group)
+    due = inf
     for sender in range(links.senders[group]):
-        mine, when = links.level[first + sender], links.step[first + sender]
-        for _ in range(used):
-            end = at + columns
-            lacks = rate_row(
-                rates, flows.number, heads, service, at, end, links.level, links.step, middle, mine, when, limit
-            )
-            if due == inf or lacks < 0.0:
-                due = min(due, soonest(heads, service, rates, at, end))
-                limit = due * (1.0 + 1e-9) if 0.0 < due < inf else 0.0
-            at = end
-        for _ in range((planes - used) * columns):
-            rates[at] = 0.0
-            at += 1
+        mine, when, end = links.level[first + sender], links.step[first + sender], at + used * columns
+        lacks = rate_rows(
+            rates,
+            flows.number,
+            heads,
+            service,
+            at,
+            end,
+            links.level,
+            links.step,
+            middle,
+            columns,
+            mine,
+            when,
+            _limit(due),
+        )
+        if lacks < 0.0:
+            due = _sooner(flows, at, end, due)
+        at += planes * columns
+        for unused in range(end, at):
+            rates[unused] = 0.0
     return max(due, 0.0)

@@ -20,20 +20,35 @@ def pitch(size: int) -> int:
     return (size + LANES - 1) // LANES * LANES
 
 
-def least(values: FloatArray, begin: int, end: int) -> float:
-    """The least of values[begin:end]; infinite for none."""
-    found = inf
-    for index in range(begin, end):
-        found = min(found, values[index])
-    return found
-
-
 def place_of(values: FloatArray, begin: int, value: float) -> int:
     """The first place from `begin` on that holds `value`, which must exist."""
     index = begin
     while values[index] != value:
         index += 1
     return index
+
+
+def restart(
+    left: FloatArray,
+    weight: FloatArray,
+    share: FloatArray,
+    step: FloatArray,
+    supply: FloatArray,
+    crossing: FloatArray,
+    begin: int,
+    end: int,
+) -> float:
+    """Set the links from `begin` to `end` as before the first is settled: nothing is taken of what they supply.
+
+    crossing: flows of each. Returns the least share of a flow; infinite without flows.
+    """
+    found = inf
+    for link in range(begin, end):
+        flows = crossing[link]
+        left[link], weight[link], step[link] = supply[link], flows, inf
+        share[link] = supply[link] / flows if flows > 0.0 else inf
+        found = min(found, share[link])
+    return found
 
 
 def settle(share: FloatArray, begin: int, end: int, link: int) -> float:
@@ -45,18 +60,29 @@ def settle(share: FloatArray, begin: int, end: int, link: int) -> float:
     return found
 
 
-def take(left: FloatArray, weight: FloatArray, begin: int, end: int, counts: FloatArray, at: int, level: float) -> None:
-    """Subtract `level` per flow of counts[at:] from the remaining capacity of the links from `begin` to `end`.
+def take(
+    left: FloatArray,
+    weight: FloatArray,
+    begin: int,
+    end: int,
+    counts: FloatArray,
+    at: int,
+    until: int,
+    level: float,
+) -> None:
+    """Subtract `level` per flow from the remaining capacity of the links from `begin` to `end`, row of flows by row.
 
-    weight: unsettled flows of a link.
+    counts[at:until]: the rows, one number for each link. weight: unsettled flows of a link.
     """
     for index in range(end - begin):
-        link = begin + index
-        count = counts[at + index]
-        taken = level * count
-        # Rounding must not leave a negative rest.
-        left[link] = left[link] - taken if left[link] > taken else 0.0
-        weight[link] -= count
+        rest, flows = left[begin + index], weight[begin + index]
+        for place in range(at + index, until + index, end - begin):
+            count = counts[place]
+            taken = level * count
+            # Rounding must not leave a negative rest.
+            rest = rest - taken if rest > taken else 0.0
+            flows -= count
+        left[begin + index], weight[begin + index] = rest, flows
 
 
 def divide(left: FloatArray, weight: FloatArray, share: FloatArray, begin: int, end: int) -> float:
@@ -72,7 +98,7 @@ def divide(left: FloatArray, weight: FloatArray, share: FloatArray, begin: int, 
     return found
 
 
-def rate_row(
+def rate_rows(
     rates: FloatArray,
     number: FloatArray,
     heads: FloatArray,
@@ -82,23 +108,24 @@ def rate_row(
     level: FloatArray,
     step: FloatArray,
     first: int,
+    width: int,
     mine: float,
     when: float,
     limit: float,
 ) -> float:
     """Write the rates of a sender's flows: the level of the link of a flow that was settled first.
 
-    begin, end: its bundles; number: their flows. level, step: the levels of the receivers, from `first` on, and when
-    they were settled; mine, when: those of the sender. Returns the least of the remaining units of a bundle's first
-    flow minus what it receives in `limit`: negative if one may finish earlier.
+    begin, end: its bundles, in rows of `width` receivers; number: their flows. level, step: the levels of the
+    receivers, from `first` on, and when they were settled; mine, when: those of the sender. Returns the least of the
+    remaining units of a bundle's first flow minus what it receives in `limit`: negative if one may finish earlier.
     """
     found = inf
-    for index in range(end - begin):
-        bundle = begin + index
-        rate = mine if when < step[first + index] else level[first + index]
-        rate = rate if number[bundle] > 0.0 else 0.0
-        rates[bundle] = rate
-        found = min(found, heads[bundle] - service[bundle] - limit * rate)
+    for index in range(width):
+        risen = mine if when < step[first + index] else level[first + index]
+        for bundle in range(begin + index, end + index, width):
+            rate = risen if number[bundle] > 0.0 else 0.0
+            rates[bundle] = rate
+            found = min(found, heads[bundle] - service[bundle] - limit * rate)
     return found
 
 
@@ -122,13 +149,16 @@ def block_within(heads: FloatArray, service: FloatArray, rates: FloatArray, begi
     return end
 
 
-def serve(service: FloatArray, rates: FloatArray, heads: FloatArray, begin: int, end: int, elapsed: float) -> float:
-    """Let the bundles from `begin` to `end` receive data for `elapsed`.
+def serve(service: FloatArray, rates: FloatArray, heads: FloatArray, begin: int, end: int, elapsed: float) -> int:
+    """Let the bundles from `begin` on receive data for `elapsed`, up to a block of `LANES` whose first flow is done.
 
-    Returns the least remainder of their first flows after one more picosecond: at most 0 if one is done.
+    It is done if it would be after one more picosecond. Returns that block; `end` if there is none.
     """
-    found = inf
-    for bundle in range(begin, end):
-        service[bundle] += rates[bundle] * elapsed
-        found = min(found, heads[bundle] - (service[bundle] + rates[bundle]))
-    return found
+    for block in range(begin, end, LANES):
+        done = False
+        for bundle in range(block, block + LANES):
+            service[bundle] += rates[bundle] * elapsed
+            done = done or heads[bundle] <= service[bundle] + rates[bundle]
+        if done:
+            return block
+    return end

@@ -72,9 +72,16 @@ class _Code:
             row = self.lesser(low, high)
         return self.builder.extract_element(row, ir.Constant(_WORD, 0))
 
-    def loop(self, begin: Any, end: Any, first: Sequence[Any], step: Callable[[Any, Values], Values]) -> Values:
-        """Loop with `step(place, carried)`, which returns the next carried values, for every `LANES`-th place. Returns
-        the last.
+    def loop(
+        self,
+        begin: Any,
+        end: Any,
+        first: Sequence[Any],
+        step: Callable[[Any, Values], Values],
+        width: Any = None,
+    ) -> Values:
+        """Loop with `step(place, carried)`, which returns the next carried values, for every `width`-th place (`LANES`
+        by default). Returns the last.
         """
         builder = self.builder
         before = builder.basic_block
@@ -86,7 +93,7 @@ class _Code:
         builder.cbranch(builder.icmp_signed("<", place, end), inside, after)
         builder.position_at_end(inside)
         new = step(place, carried)
-        further = builder.add(place, ir.Constant(_WORD, LANES))
+        further = builder.add(place, ir.Constant(_WORD, LANES) if width is None else width)
         last = builder.basic_block
         builder.branch(head)
         for phi, once, again in zip([place, *carried], [begin, *first], [further, *new], strict=True):
@@ -95,14 +102,30 @@ class _Code:
         builder.position_at_end(after)
         return carried
 
+    def first_block(self, begin: Any, end: Any, test: Callable[[Any], Any]) -> Any:
+        """The first `LANES`-th place for which `test(place)`, a truth value for each lane, is true in any; or `end`."""
+        builder, bits = self.builder, ir.IntType(LANES)
+        before = builder.basic_block
+        seek, look, further, after = (builder.append_basic_block(name) for name in ("seek", "look", "further", "after"))
+        builder.branch(seek)
+        builder.position_at_end(seek)
+        place = builder.phi(_WORD)
+        builder.cbranch(builder.icmp_signed("<", place, end), look, after)
+        builder.position_at_end(look)
+        none = builder.icmp_unsigned("==", builder.bitcast(test(place), bits), ir.Constant(bits, 0))
+        builder.cbranch(none, further, after)
+        builder.position_at_end(further)
+        next_place = builder.add(place, ir.Constant(_WORD, LANES))
+        builder.branch(seek)
+        builder.position_at_end(after)
+        place.add_incoming(begin, before)
+        place.add_incoming(next_place, further)
+        return place
+
     def least(self, begin: Any, end: Any, step: Callable[[Any], Any]) -> Any:
         """The least number of the rows that `step(place)` returns, for every `LANES`-th place."""
         found = self.loop(begin, end, [self.row(inf)], lambda place, carried: [self.lesser(step(place), carried[0])])
         return self.least_of(found[0])
-
-
-def _least(code: _Code, values: Any, begin: Any, end: Any) -> Any:
-    return code.least(begin, end, lambda place: code.load(values, place))
 
 
 def _place_of(code: _Code, values: Any, begin: Any, value: Any) -> Any:
@@ -124,6 +147,29 @@ def _place_of(code: _Code, values: Any, begin: Any, value: Any) -> Any:
     return builder.add(place, builder.zext(lane, _WORD))
 
 
+def _restart(
+    code: _Code,
+    left: Any,
+    weight: Any,
+    share: Any,
+    step: Any,
+    supply: Any,
+    crossing: Any,
+    begin: Any,
+    end: Any,
+) -> Any:
+    builder, none, never = code.builder, code.row(0.0), code.row(inf)
+
+    def row(link: Any) -> Any:
+        whole, flows = code.load(supply, link), code.load(crossing, link)
+        each = code.choose(code.below(none, flows), builder.fdiv(whole, flows), never)
+        for array, values in ((left, whole), (weight, flows), (step, never), (share, each)):
+            code.store(array, link, values)
+        return each
+
+    return code.least(begin, end, row)
+
+
 def _settle(code: _Code, share: Any, begin: Any, end: Any, link: Any) -> Any:
     builder = code.builder
     words = ir.VectorType(_WORD, LANES)
@@ -143,16 +189,23 @@ def _settle(code: _Code, share: Any, begin: Any, end: Any, link: Any) -> Any:
     return code.least(begin, end, row)
 
 
-def _take(code: _Code, left: Any, weight: Any, begin: Any, end: Any, counts: Any, at: Any, level: Any) -> Any:
+def _take(
+    code: _Code, left: Any, weight: Any, begin: Any, end: Any, counts: Any, at: Any, until: Any, level: Any
+) -> Any:
     builder, levels, none = code.builder, code.row(level), code.row(0.0)
-    shift = builder.sub(at, begin)
+    width = builder.sub(end, begin)
+
+    def row(place: Any, carried: Values) -> Values:
+        rest, flows = carried
+        count = code.load(counts, place)
+        taken = builder.fmul(levels, count)
+        return [code.choose(code.below(taken, rest), builder.fsub(rest, taken), none), builder.fsub(flows, count)]
 
     def step(link: Any, carried: Values) -> Values:
-        count = code.load(counts, builder.add(link, shift))
-        taken = builder.fmul(levels, count)
-        before = code.load(left, link)
-        code.store(left, link, code.choose(code.below(taken, before), builder.fsub(before, taken), none))
-        code.store(weight, link, builder.fsub(code.load(weight, link), count))
+        shift, first = builder.sub(link, begin), [code.load(left, link), code.load(weight, link)]
+        rest, flows = code.loop(builder.add(at, shift), builder.add(until, shift), first, row, width)
+        code.store(left, link, rest)
+        code.store(weight, link, flows)
         return carried
 
     code.loop(begin, end, [], step)
@@ -172,7 +225,7 @@ def _divide(code: _Code, left: Any, weight: Any, share: Any, begin: Any, end: An
     return code.least(begin, end, step)
 
 
-def _rate_row(
+def _rate_rows(
     code: _Code,
     rates: Any,
     number: Any,
@@ -183,23 +236,27 @@ def _rate_row(
     level: Any,
     step: Any,
     first: Any,
+    width: Any,
     mine: Any,
     when: Any,
     limit: Any,
 ) -> Any:
     builder, none = code.builder, code.row(0.0)
     mines, whens, limits = code.row(mine), code.row(when), code.row(limit)
-    shift = builder.sub(first, begin)
 
-    def row(bundle: Any) -> Any:
-        receiver = builder.add(bundle, shift)
-        rate = code.choose(code.below(whens, code.load(step, receiver)), mines, code.load(level, receiver))
-        rate = code.choose(code.below(none, code.load(number, bundle)), rate, none)
-        code.store(rates, bundle, rate)
-        lacks = builder.fsub(code.load(heads, bundle), code.load(service, bundle))
-        return builder.fsub(lacks, builder.fmul(limits, rate))
+    def receivers(receiver: Any, carried: Values) -> Values:
+        risen = code.choose(code.below(whens, code.load(step, receiver)), mines, code.load(level, receiver))
 
-    return code.least(begin, end, row)
+        def row(bundle: Any, carried: Values) -> Values:
+            rate = code.choose(code.below(none, code.load(number, bundle)), risen, none)
+            code.store(rates, bundle, rate)
+            lacks = builder.fsub(code.load(heads, bundle), code.load(service, bundle))
+            return [code.lesser(builder.fsub(lacks, builder.fmul(limits, rate)), carried[0])]
+
+        shift = builder.sub(receiver, first)
+        return code.loop(builder.add(begin, shift), builder.add(end, shift), carried, row, width)
+
+    return code.least_of(code.loop(first, builder.add(first, width), [code.row(inf)], receivers)[0])
 
 
 def _soonest(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end: Any) -> Any:
@@ -215,49 +272,36 @@ def _soonest(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end:
 
 def _block_within(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end: Any, limit: Any) -> Any:
     builder, limits = code.builder, code.row(limit)
-    bits = ir.IntType(LANES)
-    before = builder.basic_block
-    seek, look, further, after = (builder.append_basic_block(name) for name in ("seek", "look", "further", "after"))
-    builder.branch(seek)
-    builder.position_at_end(seek)
-    place = builder.phi(_WORD)
-    builder.cbranch(builder.icmp_signed("<", place, end), look, after)
-    builder.position_at_end(look)
-    lacks = builder.fsub(code.load(heads, place), code.load(service, place))
-    within = builder.fcmp_ordered("<=", lacks, builder.fmul(limits, code.load(rates, place)))
-    none = builder.icmp_unsigned("==", builder.bitcast(within, bits), ir.Constant(bits, 0))
-    builder.cbranch(none, further, after)
-    builder.position_at_end(further)
-    next_place = builder.add(place, ir.Constant(_WORD, LANES))
-    builder.branch(seek)
-    place.add_incoming(begin, before)
-    place.add_incoming(next_place, further)
-    builder.position_at_end(after)
-    return place
+
+    def within(block: Any) -> Any:
+        lacks = builder.fsub(code.load(heads, block), code.load(service, block))
+        return builder.fcmp_ordered("<=", lacks, builder.fmul(limits, code.load(rates, block)))
+
+    return code.first_block(begin, end, within)
 
 
 def _serve(code: _Code, service: Any, rates: Any, heads: Any, begin: Any, end: Any, elapsed: Any) -> Any:
     builder, time = code.builder, code.row(elapsed)
 
-    def row(bundle: Any) -> Any:
-        rate = code.load(rates, bundle)
-        served = builder.fadd(code.load(service, bundle), builder.fmul(rate, time))
-        code.store(service, bundle, served)
-        return builder.fsub(code.load(heads, bundle), builder.fadd(served, rate))
+    def done(block: Any) -> Any:
+        rate = code.load(rates, block)
+        served = builder.fadd(code.load(service, block), builder.fmul(rate, time))
+        code.store(service, block, served)
+        return builder.fcmp_ordered("<=", code.load(heads, block), builder.fadd(served, rate))
 
-    return code.least(begin, end, row)
+    return code.first_block(begin, end, done)
 
 
 WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
-    simd_loops.least: (types.float64, _least),
     simd_loops.place_of: (types.int64, _place_of),
+    simd_loops.restart: (types.float64, _restart),
     simd_loops.settle: (types.float64, _settle),
     simd_loops.take: (types.void, _take),
     simd_loops.divide: (types.float64, _divide),
-    simd_loops.rate_row: (types.float64, _rate_row),
+    simd_loops.rate_rows: (types.float64, _rate_rows),
     simd_loops.soonest: (types.float64, _soonest),
     simd_loops.block_within: (types.int64, _block_within),
-    simd_loops.serve: (types.float64, _serve),
+    simd_loops.serve: (types.int64, _serve),
 }
 """The result type of each function of `simd_loops`, and the function that writes its instructions."""
 

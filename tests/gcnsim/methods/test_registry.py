@@ -107,7 +107,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     def offer(**places: str) -> None:
         found = [EntryPoint(name, f"{__name__}:{place}", registry.GROUP) for name, place in places.items()]
         monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
-        monkeypatch.setattr(registry, "entry_points", lambda group: found)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
         forget()
 
     yield offer
