@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.core.atomic import atomic_write
+from gcnsim.core.clock import counted
 from gcnsim.core.errors import FileError
 from gcnsim.core.processes import cores
 from gcnsim.engine import link_rates, timeline
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
-from gcnsim.planning.study_cache import StudyCache, counted
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.scenario.machine import refuse_no_effect, resolve_machine

@@ -1,4 +1,4 @@
-"""The machine's clock for waiting: the remaining time of counted work, and the end of a longest wait.
+"""The machine's clock for waiting: progress and remaining time of counted work, and the end of a longest wait.
 
 No result depends on it, except for the number of simulated draws of a question with `--max-wait`.
 """
@@ -6,8 +6,13 @@ No result depends on it, except for the number of simulated draws of a question 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TypeAlias
 
 from gcnsim.core.ids import Seconds
+
+OnProgress: TypeAlias = Callable[[int, int], object]
+"""A callback that receives the number of finished simulations and the total."""
 
 
 def now() -> Seconds:
@@ -32,3 +37,23 @@ class TimeLeft:
             return ""
         left = (now() - self._since) / (done - self._before) * (total - done)
         return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"
+
+
+def running_total(on_progress: OnProgress, total: int) -> Callable[[int], None]:
+    """Return a callback that adds up finished work and reports it against `total`."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if more:
+            on_progress(done, total)
+
+    return count
+
+
+def counted(progress: Callable[[str], object], text: str) -> OnProgress:
+    """Announce the next step, then report its finished simulations and the remaining time."""
+    progress(text)
+    left = TimeLeft()
+    return lambda done, total: progress(f"{text}: {done:,} of {total:,} runs{left.text(done, total)}")

@@ -20,9 +20,8 @@ Workers on CPU cores build where they compute, as the runtime does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -131,12 +130,6 @@ COUNT = 4
 DRAW_PASSES = 4
 """Reads and writes of a node that a GPU samples or not: its number, twice, and its mark, twice."""
 
-Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
-"""Adds a message from a worker to a peer after these ops; returns the op that ends when it has arrived."""
-
-Meet = Callable[[Rank, list[Dependency]], int]
-"""Adds a worker's wait for these ops."""
-
 
 class NodesOnCpu(CpuWriter):
     """Samples, sends ids and builds matrices on the thread that trains."""
@@ -151,7 +144,7 @@ class NodesOnCpu(CpuWriter):
             sample_ops = [
                 self.work(OpKind.SAMPLE, rank, draw_seconds(facts, rank, self.method.rate)) for rank in self.workers
             ]
-            waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
+            waits = self._exchanged(sample_ops)
         return [[self._built(rank, waits[rank])] for rank in self.workers]
 
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
@@ -160,11 +153,24 @@ class NodesOnCpu(CpuWriter):
         seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), entries, rows)
         return self.work(OpKind.INDEX, rank, seconds, after=after)
 
+    def _exchanged(self, sample_ops: list[int]) -> list[list[Dependency]]:
+        """Add both messages of every pair; per worker, the messages it receives last.
+
+        Each starts once both ends are ready, like the runtime's exchange with all peers at once.
+        """
+        counted: list[list[Dependency]] = [[] for _ in sample_ops]
+        received: list[list[Dependency]] = [[] for _ in sample_ops]
+        pairs = list(zip(*(ends.tolist() for ends in id_pairs(self.facts)), strict=True))
+        for rank, peer in pairs:
+            counted[peer].append(self._send_ids(rank, peer, COUNT, [sample_ops[rank], sample_ops[peer]]))
+        met = [self.work(OpKind.INDEX, rank, 0.0, after=after) for rank, after in enumerate(counted)]
+        for rank, peer in pairs:
+            ids = id_bytes(self.facts.counts.rows[:, peer, rank], id_width(self.facts))
+            received[peer].append(self._send_ids(rank, peer, ids, [met[rank], met[peer]]))
+        return received
+
     def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
         return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
-
-    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
-        return self.work(OpKind.INDEX, rank, 0.0, after=after)
 
     def _transfer(
         self,
@@ -204,12 +210,14 @@ class NodesOnGpu(GpuWriter):
             cap = ONE_THREAD * facts.sampler_threads
             sample_ops.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
         self.first.append(np.array(sample_ops))
-        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
+        waits = self.exchanged(sample_ops, facts.counts.rows.transpose(0, 2, 1))
         ids = id_bytes(facts.counts.rows, id_width(facts))
         built = []
         for rank in self.workers:
             nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
-            upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
+            upload = self.builder.flow(
+                OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank].tolist()
+            )
             built.append([self._built(rank, [upload])])
         return np.array(built)
 
@@ -238,12 +246,25 @@ class NodesOnGpu(GpuWriter):
         """Host seconds of the released code's framework calls during sampling."""
         return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else 0.0
 
-    def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
-        route, stream = self.facts.cluster.between(rank, peer), id_streams(self.facts)[peer]
-        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=stream, after=after, peer=peer)
+    def exchanged(self, sample_ops: list[int], rows: IntArray) -> IntArray:
+        """Add both messages of every pair, as for workers on cores; rows: ids in a message, int64[T, sender, receiver].
 
-    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
-        return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
+        Returns, per worker, the messages it receives last, int64[P, P - 1].
+        """
+        facts, ready = self.facts, np.array(sample_ops)
+        rank, peer = id_pairs(facts)
+        into = np.argsort(peer, kind="stable").reshape(self.size, -1)
+        named = id_streams(facts)
+        streams = self.builder.names(named[other] for other in peer.tolist())
+        ways = self.builder.ways(map(facts.cluster.between, rank.tolist(), peer.tolist()))
+
+        def sent(nbytes: Work, ready: IntArray) -> IntArray:
+            after = [ready[rank], ready[peer]]
+            return self.builder.block(OpKind.WIRE, rank, nbytes, after=after, stream=streams, ways=ways, peers=peer)
+
+        counted = sent(COUNT, ready)
+        met = self.builder.block(OpKind.INDEX, self.ranks, 0.0, after=[counted[into]], stream="sampler")
+        return np.asarray(sent(id_bytes(rows[:, rank, peer], id_width(facts)), met)[into])
 
 
 class EdgesOnGpu(NodesOnGpu):
@@ -265,38 +286,21 @@ class EdgesOnGpu(NodesOnGpu):
             sample_ops.append(self.builder.compute(OpKind.INDEX, rank, seconds))
         if not self.method.rate:
             return np.array(sample_ops)[:, None]
-        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet, wanted=True)
-        met = [self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank]) for rank in self.workers]
-        return np.array(met)[:, None]
+        waits = self.exchanged(sample_ops, counts.rows)
+        return self.builder.block(OpKind.INDEX, self.ranks, 0.0, after=[waits])[:, None]
 
 
-def exchange_sampled_ids(
-    facts: Facts, sample_ops: list[int], send: Send, meet: Meet, *, wanted: bool = False
-) -> list[list[Dependency]]:
-    """Add both messages of every pair; per worker, the messages it receives last. wanted: for requested rows, not sent
-    ones.
+def id_pairs(facts: Facts) -> tuple[IntArray, IntArray]:
+    """Senders and receivers of ids, int64[P (P - 1)] each, in the order in which their messages are written.
 
-    Each starts once both ends are ready, like the runtime's exchange with all peers at once.
+    The released code sends them in rounds: in each, all send to the peer at the same offset.
     """
-    counted: list[list[Dependency]] = [[] for _ in sample_ops]
-    received: list[list[Dependency]] = [[] for _ in sample_ops]
-    pairs = list(permutations(range(len(sample_ops)), 2))
+    ranks: IntArray = np.arange(facts.cluster.gpus, dtype=np.int64)
     if facts.released:
-        # Rounds: in each, all send to the peer at the same offset.
-        pairs = [
-            (rank, (rank + step) % len(sample_ops))
-            for step in range(1, len(sample_ops))
-            for rank in range(len(sample_ops))
-        ]
-    for rank, peer in pairs:
-        counted[peer].append(send(rank, peer, COUNT, [sample_ops[rank], sample_ops[peer]]))
-    met = [meet(rank, after) for rank, after in enumerate(counted)]
-    for rank, peer in pairs:
-        ids = id_bytes(
-            facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank], id_width(facts)
-        )
-        received[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
-    return received
+        rank, step = np.tile(ranks, ranks.size - 1), np.repeat(ranks[1:], ranks.size)
+        return rank, (rank + step) % ranks.size
+    rank, peer = np.nonzero(ranks[:, None] != ranks)
+    return rank, peer
 
 
 def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:

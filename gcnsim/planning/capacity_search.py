@@ -37,6 +37,9 @@ from gcnsim.scenario import ClusterSpec, Scenario
 AT_A_TIME: Final = 8
 """The number of settings simulated before the next comparison; it does not depend on the cores."""
 
+MOST_AHEAD: Final = 128
+"""The most settings whose draws are estimated before they are compared."""
+
 LIKELY: Final = 0.7
 """A chance of at least this is out of reach if the stated values miss a limit, because they lie near the middle of the
 draws.
@@ -264,15 +267,19 @@ def _simulated(
     left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
     options: list[Option] = []
     good: list[tuple[Option, Seconds]] = []
+    ahead = AT_A_TIME
     while left:
+        if good:
+            studies.prepare_joint([setting.scenario for setting in left[:ahead]], AT_A_TIME)
         first, left = left[:AT_A_TIME], left[AT_A_TIME:]
         if good:
-            studies.prepare_factors([setting.scenario for setting in first])
             first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option, _ in good)]
         made = simulate(studies, first)
         options += made
         good += [(option, _worst(option)) for option in made if option.meets(goal)]
         left = [setting for setting in left if not any(_beats(*one, setting, goal) for one in good)]
+        # Without a new option, the next settings are compared with the same ones: their draws are estimated together.
+        ahead = AT_A_TIME if made else min(2 * ahead, MOST_AHEAD)
         on_batch(len(options), len(left))
     return options
 
@@ -305,7 +312,7 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal:
     now = option.seconds * BEATEN_BY
     if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
         return False
-    left_open = studies.factors(setting.scenario)
+    left_open = studies.joint(setting.scenario)
     least = setting.work.seconds(left_open.scaled(setting.least_s, left_open.joint))
     times = ratios(option.seconds_by_draw, least)
     return float(dominated(times, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE

@@ -16,13 +16,14 @@ from math import inf
 from typing import Final
 
 from gcnsim.core import clock
+from gcnsim.core.clock import OnProgress, running_total
 from gcnsim.core.errors import ScenarioError, UnitError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.core.processes import parallel_map, parallel_map_counted
 from gcnsim.core.units import SECONDS
 from gcnsim.engine import engine
 from gcnsim.planning.candidate import Candidate, Key, canonical, central, placements_of, times_by_draw
-from gcnsim.planning.study_cache import OnProgress, StudyCache, running_total
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.assumed import DRAWS

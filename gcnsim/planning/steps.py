@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from gcnsim.core.clock import OnProgress
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray
 from gcnsim.core.units import format_gbps
@@ -33,7 +34,7 @@ from gcnsim.planning.alternatives import (
 )
 from gcnsim.planning.candidate import PRECISION, canonical, central
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.study_cache import OnProgress, StudyCache
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.scenario.machine import resolve_machine

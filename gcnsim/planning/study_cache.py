@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import inf
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-from gcnsim.core.clock import TimeLeft
+from gcnsim.core.clock import OnProgress, running_total
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.core.processes import parallel_map, parallel_map_counted
@@ -20,40 +22,35 @@ from gcnsim.planning.candidate import (
     Estimate,
     Key,
     Study,
+    alike,
     baseline_of,
     canonical,
     central,
     effort_of,
     estimated_alike,
+    least_time,
     on_other_paths,
     times_by_draw,
 )
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.schedule import lower_bound
 from gcnsim.simulation import Result, simulate_scenario, write_schedule
 from gcnsim.simulation.diagnosis import EvenPartition
 from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.open_assumptions import estimated_counts, estimated_s
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.placement import PartOrder, Placed, placements
-from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors
+from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors, with_ends
 from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.trace.counts import AccessCounts
 
 T = TypeVar("T")
-
-OnProgress: TypeAlias = Callable[[int, int], object]
-"""A callback that receives the number of finished simulations and the total."""
 
 FEW_WORKERS: Final = 12
 """Up to this many workers, estimates of a few milliseconds each run in one process."""
 
 ALONE: Final = 4_000
 """Most effort (`effort_of`) of studies for one process: others take a while to begin and find out the same again."""
-
-SAMPLED_SLACK: Final = 0.95
-"""Of the bound of a sampled method, of the mean of a few drawn graphs: those measured have up to 1.5 % less load."""
 
 
 class StudyCache:
@@ -72,6 +69,7 @@ class StudyCache:
         """The seed of the joint draws of the assumptions; all settings share it, so they are comparable."""
         self._results: dict[Key, Result] = {}
         self._factors: dict[Key, TimeFactors] = {}
+        self._joint: dict[Key, TimeFactors] = {}
         self._draws: dict[Key, FloatArray] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._closer: dict[Scenario, FloatArray] = {}
@@ -117,14 +115,7 @@ class StudyCache:
         """Return, per scenario, the lower bound on its iteration in seconds and its iterations per epoch; None if not
         allowed.
         """
-
-        def least(scenario: Scenario) -> tuple[Seconds, int]:
-            counts = estimated_counts(scenario, self.accesses)
-            lower = lower_bound(write_schedule(scenario, counts, self.accesses))
-            slack = 1.0 if scenario.method.sampling().whole and counts.batches is None else SAMPLED_SLACK
-            return lower * slack, 1 if counts.batches is None else counts.batches.per_epoch
-
-        return self._analytic(least, scenarios, None, self.processes)
+        return self._analytic(lambda scenario: least_time(scenario, self.accesses), scenarios, None, self.processes)
 
     def estimates(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
         """Return analytic estimates of `scenarios` from a mean sampled graph; infinite for scenarios that are not
@@ -140,7 +131,7 @@ class StudyCache:
     def _analytic(
         self, function: Callable[[Scenario], T], scenarios: Sequence[Scenario], refused: T, processes: int
     ) -> list[T]:
-        """Apply `function` to all scenarios in parallel; `refused` replaces the result of unsupported scenarios."""
+        """Apply `function` in parallel, once to scenarios that are alike; `refused` replaces unsupported results."""
 
         def one(scenario: Scenario) -> T:
             try:
@@ -148,8 +139,10 @@ class StudyCache:
             except ScenarioError:
                 return refused
 
-        self.read_counts(scenarios)
-        return parallel_map(one, scenarios, processes)
+        distinct = list(dict.fromkeys(map(alike, scenarios)))
+        self.read_counts(distinct)
+        known = dict(zip(distinct, parallel_map(one, distinct, processes), strict=True))
+        return [known[alike(scenario)] for scenario in scenarios]
 
     def read_counts(self, scenarios: Sequence[Scenario]) -> None:
         """Count the rows that the scenarios read before processes fork, so that all of them share the counts."""
@@ -229,15 +222,20 @@ class StudyCache:
 
         engine()  # found before processes are forked, so once for all of them
         processes = self.processes if sum(effort_of(key[0]) for key in missing) > ALONE else 1
+        times = Counter(map(_alike, missing))
+        several = [key for key in times if times[key] > 1 and key not in self._factors]
+        # Not once in each process. A refused one is refused again when it is studied.
+        made = parallel_map(self._allowed_factors, several, processes)
+        self._factors |= {key: found for key, found in zip(several, made, strict=True) if found is not None}
         studied = parallel_map_counted(one, missing, processes, running_total(on_progress, len(missing)))
         for key, found in zip(missing, studied, strict=True):
             self._results |= dict(found.paths)
             if found.lower is not None:
-                self._lower[key[0]] = found.lower
+                self._lower[alike(key[0])] = found.lower
             if found.result is not None:
                 self._results[key] = found.result
             if found.left_open is not None:
-                self._factors[key] = found.left_open
+                self._factors[_alike(key)] = found.left_open
             if found.refused:
                 self._refused.add(key[0])
 
@@ -268,18 +266,37 @@ class StudyCache:
 
     def factors(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> TimeFactors:
         """Return the effect of the assumptions on the time of `scenario`, with its parts in the order `order`."""
-        key = (canonical(scenario), order, even)
+        key = (alike(scenario), order, even)
         if key not in self._factors:
-            self._factors[key] = factors(key[0], self.accesses_of(key), self.seed)
+            self._factors[key] = self._new_factors(key)
         return self._factors[key]
 
-    def prepare_factors(self, scenarios: Sequence[Scenario]) -> None:
-        """Compute the effect of the assumptions on `scenarios` in parallel; later calls return at once."""
-        keys = dict.fromkeys((canonical(scenario), PartOrder.NUMBERED, False) for scenario in scenarios)
-        missing = [key for key in keys if key not in self._factors]
+    def _new_factors(self, key: Key, *, ends: bool = True) -> TimeFactors:
+        if key in self._joint:
+            return with_ends(self._joint[key], key[0], self.accesses_of(key), self.seed)
+        return factors(key[0], self.accesses_of(key), self.seed, ends=ends)
+
+    def _allowed_factors(self, key: Key) -> TimeFactors | None:
+        """The same; None for a scenario that is not allowed."""
+        with suppress(ScenarioError):
+            return self._new_factors(key)
+        return None
+
+    def joint(self, scenario: Scenario) -> TimeFactors:
+        """Return the same as `factors` of a scenario of `prepare_joint`, perhaps without the ends of assumptions."""
+        key = (alike(scenario), PartOrder.NUMBERED, False)
+        return self._factors.get(key) or self._joint[key]
+
+    def prepare_joint(self, scenarios: Sequence[Scenario], now: int) -> None:
+        """Compute `joint` of the scenarios in parallel, unless it is known of the first `now`."""
+        keys = dict.fromkeys((alike(scenario), PartOrder.NUMBERED, False) for scenario in scenarios)
+        missing = [key for key in keys if key not in self._factors and key not in self._joint]
+        needed = {alike(scenario) for scenario in scenarios[:now]}
+        if not any(scenario in needed for scenario, _, _ in missing):
+            return
         self._read([scenario for scenario, _, _ in missing])
-        results = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
-        self._factors |= dict(zip(missing, results, strict=True))
+        made = parallel_map(partial(self._new_factors, ends=False), missing, self.processes)
+        self._joint |= dict(zip(missing, made, strict=True))
 
     def keep_draws(self, draws: Mapping[Key, FloatArray]) -> None:
         """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
@@ -334,7 +351,7 @@ class StudyCache:
 
     def lower(self, scenario: Scenario) -> Seconds:
         """Return the analytic lower bound of the iteration with every assumption at its most favourable end."""
-        key = canonical(scenario)
+        key = alike(scenario)
         if key not in self._lower:
             ends = self.factors(key).workload or (1.0, 1.0)
             bound = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
@@ -355,7 +372,7 @@ class StudyCache:
 
     def forget(self) -> None:
         """Drop all results but keep the inputs, for callers that study thousands of settings once each."""
-        for kept in (self._results, self._factors, self._draws, self._times, self._closer, self._lower):
+        for kept in (self._results, self._factors, self._joint, self._draws, self._times, self._closer, self._lower):
             kept.clear()
 
     def unsettled(self) -> list[Result]:
@@ -375,21 +392,6 @@ class StudyCache:
                     write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
 
-def running_total(on_progress: OnProgress, total: int) -> Callable[[int], None]:
-    """Return a callback that adds up finished work and reports it against `total`."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        if more:
-            on_progress(done, total)
-
-    return count
-
-
-def counted(progress: Callable[[str], object], text: str) -> OnProgress:
-    """Announce the next step, then report its finished simulations and the remaining time."""
-    progress(text)
-    left = TimeLeft()
-    return lambda done, total: progress(f"{text}: {done:,} of {total:,} runs{left.text(done, total)}")
+def _alike(key: Key) -> Key:
+    """Return the key with the same estimates (`alike`)."""
+    return alike(key[0]), *key[1:]

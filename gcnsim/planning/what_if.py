@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from gcnsim.core.clock import counted
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import Seconds
 from gcnsim.graph import Graph, graph_warnings
@@ -22,7 +23,7 @@ from gcnsim.planning.rows import memory_report, prices_report
 from gcnsim.planning.settings import Grid, SkippedRow, machines, overlap_of, scenarios, shortlist, split_supported
 from gcnsim.planning.simulated_draws import Deadline, simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
-from gcnsim.planning.study_cache import StudyCache, counted
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.time_to_accuracy import Target, target_report
 from gcnsim.results import EnergyReport, FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping

@@ -110,24 +110,36 @@ def _identical_ops(columns: Columns) -> _IdenticalOps:
     """The groups, in the order of their first flow."""
 
     def make() -> _IdenticalOps:
-        ops, _ = columns.crossings
-        shares: list[list[int]] = [[] for _ in range(columns.size)]
-        for op, count in zip(ops.tolist(), concurrent_flows(columns).tolist(), strict=True):
-            shares[op].append(count)
-        groups: dict[tuple[int, float, tuple[int, ...]], list[int]] = {}
-        for op, (way, cap) in enumerate(zip(columns.way.tolist(), columns.cap.tolist(), strict=True)):
-            if way >= 0 and columns.routes[way]:
-                groups.setdefault((way, cap, tuple(shares[op])), []).append(op)
-        lengths = [len(columns.routes[way]) for way, _, _ in groups]
-        members = [len(group) for group in groups.values()]
+        crossing, links = columns.crossings
+        shares = concurrent_flows(columns)
+        flows, begins, lengths = np.unique(crossing, return_index=True, return_counts=True)
+        _, cap = np.unique(columns.cap[flows], return_inverse=True)
+        group = _numbered(columns.way[flows], cap)
+        for place in range(int(lengths.max(initial=0))):
+            # Flows on the same route have equally many links.
+            group = _numbered(group, shares[begins + np.minimum(place, lengths - 1)])
+        _, firsts, group = np.unique(group, return_index=True, return_inverse=True)
+        rank = np.empty_like(firsts)
+        order = np.argsort(firsts)
+        rank[order] = np.arange(firsts.size)
+        firsts, group = firsts[order], rank[group]
+        ops, sizes = np.argsort(group, kind="stable"), lengths[firsts]
+        at = np.cumsum(sizes) - sizes
+        rows = np.arange(int(sizes.sum())) + np.repeat(begins[firsts] - at, sizes)
         return _IdenticalOps(
-            ways=np.array([way for way, _, _ in groups], dtype=np.int64),
-            caps=np.array([cap for _, cap, _ in groups]),
-            at=np.cumsum([0, *lengths[:-1]], dtype=np.int64),
-            links=np.array([link for way, _, _ in groups for link in columns.routes[way]], dtype=np.int64),
-            shares=np.array([share for _, _, own in groups for share in own], dtype=np.float64),
-            ops=np.array([op for own in groups.values() for op in own], dtype=np.int64),
-            group=np.repeat(np.arange(len(groups), dtype=np.int64), members),
+            ways=columns.way[flows[firsts]].astype(np.int64),
+            caps=columns.cap[flows[firsts]],
+            at=at.astype(np.int64),
+            links=links[rows].astype(np.int64),
+            shares=shares[rows].astype(np.float64),
+            ops=flows[ops].astype(np.int64),
+            group=group[ops].astype(np.int64),
         )
 
     return columns.derived("alike", make)
+
+
+def _numbered(high: IntArray, low: IntArray) -> IntArray:
+    """A number from 0 for each pair of values, the same for equal pairs, int64[k]."""
+    keys = high.astype(np.int64) * (int(low.max(initial=0)) + 1) + low
+    return np.asarray(np.unique(keys, return_inverse=True)[1], dtype=np.int64)

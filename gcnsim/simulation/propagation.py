@@ -81,12 +81,15 @@ class TimeFactors:
         return self.alone.get(WORKLOAD)
 
 
-def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> TimeFactors:
-    """The uncertainty of the scenario's time under the joint draws of `seed`."""
+def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS, *, ends: bool = True) -> TimeFactors:
+    """The uncertainty of the scenario's time under the joint draws of `seed`.
+
+    ends: whether `alone` is complete; `with_ends` adds what it lacks.
+    """
     scenario = replace(scenario, faults=())
     paths = other_paths(scenario)
     chosen = path_by_draw(paths, seed, draws)
-    combined = _of_figures(scenario, accesses, seed, chosen == -1)
+    combined = _of_figures(scenario, accesses, seed, chosen == -1, ends=ends)
     if not paths:
         return combined
     others = tuple(
@@ -97,8 +100,15 @@ def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS)
         mask = chosen == index
         joint[mask] = other.nominal_s / combined.nominal_s * other.joint[mask]
         apart[mask] = other.apart[mask]
-    ends = {path.name: (other.nominal_s / combined.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
-    return replace(combined, joint=joint, alone={**combined.alone, **ends}, apart=apart, others=others)
+    moved = {path.name: (other.nominal_s / combined.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
+    return replace(combined, joint=joint, alone={**combined.alone, **moved}, apart=apart, others=others)
+
+
+def with_ends(known: TimeFactors, scenario: Scenario, accesses: Source, seed: int) -> TimeFactors:
+    """The factors `known` of the scenario, with the two ends of each assumption."""
+    none = np.zeros(known.joint.size, np.bool_)
+    every = _of_figures(replace(scenario, faults=()), accesses, seed, none)
+    return replace(known, alone={**every.alone, **known.alone})
 
 
 def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> TimeFactors:

@@ -12,16 +12,26 @@ import pytest
 from gcnsim.core.ids import FloatArray
 from gcnsim.hardware import device as catalogued
 from gcnsim.hardware import devices
+from gcnsim.planning.candidate import alike, least_time
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule, estimate
 from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.simulation.assumed import DRAWS, assumptions_of, normal_position, position
-from gcnsim.simulation.open_assumptions import WORKLOAD, estimated_counts
+from gcnsim.simulation.open_assumptions import WORKLOAD, estimated_counts, estimated_s
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.placement import PARTITION, partition_factors, scattered
-from gcnsim.simulation.propagation import _ends, best_case, best_lower_s, factors, higher_is_better, with_figures
+from gcnsim.simulation.propagation import (
+    TimeFactors,
+    _ends,
+    best_case,
+    best_lower_s,
+    factors,
+    higher_is_better,
+    with_ends,
+    with_figures,
+)
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.trace.counts import AccessCounts
 
@@ -176,6 +186,44 @@ def test_draws_know_nothing_of_one_another(tau: int) -> None:
     for name in (WORKLOAD, PARTITION):
         assert found.alone[name] == pytest.approx(ends[name], rel=1e-12)
         assert abs(ends[name][0] - ends[name][1]) > 0.01
+
+
+def same(one: TimeFactors, other: TimeFactors) -> bool:
+    """Whether two effects are equal to the bit, in the same order."""
+    arrays = [(one.joint, other.joint), (one.apart, other.apart)]
+    whole = one.nominal_s == other.nominal_s and list(one.alone.items()) == list(other.alone.items())
+    equal = all(mine.tobytes() == theirs.tobytes() for mine, theirs in arrays)
+    return whole and equal and all(map(same, one.others, other.others)) and len(one.others) == len(other.others)
+
+
+STALE = [("two servers", 1.0, "open"), ("direct", 0.1, "direct"), ("unequal", 0.1, "staged"), ("a switch", 0.2, "open")]
+
+
+@pytest.mark.parametrize(("machine", "epsilon", "transport"), STALE)
+def test_more_staleness_changes_neither_estimates_nor_bounds(machine: str, epsilon: float, transport: str) -> None:
+    cluster = MACHINES[machine] | ({} if transport == "open" else {"transport": transport})
+    method: dict[str, object] = {"name": "psc-gcn", "epsilon": epsilon, "cache": "10%"}
+    first, *more = (scenario(method | {"tau": tau}, cluster) for tau in (1, 2, 4))
+    if transport == "open":
+        first, *more = (replace(one, cluster=replace(one.cluster, transport=None)) for one in (first, *more))
+    accesses = open_source(first)
+    for other in more:
+        assert alike(other) == first
+        assert same(factors(other, accesses, SEED), factors(first, accesses, SEED))
+        assert best_lower_s(other, accesses, RangeEnd.LOW) == best_lower_s(first, accesses, RangeEnd.LOW)
+        assert least_time(other, accesses) == least_time(first, accesses)
+        assert estimated_s(other, accesses) == estimated_s(first, accesses)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "dgl"])
+def test_the_ends_of_assumptions_can_be_added_later(method: str) -> None:
+    known = METHODS.get(method, {"name": method})
+    servers = 1 if method == "dgl" else 2
+    base = scenario(known, {"gpus": 4, "gpus_per_server": 4 // servers, "bandwidth": "10Gbps", "device": "v100-32"})
+    base = replace(base, cluster=replace(base.cluster, transport=None))
+    accesses = open_source(base)
+    some = factors(base, accesses, SEED, ends=False)
+    assert same(with_ends(some, base, accesses, SEED), factors(base, accesses, SEED))
 
 
 FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
