@@ -38,6 +38,7 @@ from gcnsim.hardware.pricing import (
 )
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
+    BOUNDS,
     CACHE,
     CORE,
     PLAIN,
@@ -51,5 +52,6 @@ from gcnsim.hardware.profiles import (
     HostProfile,
     LinkProfile,
     Price,
+    above_limit,
 )
 from gcnsim.hardware.tables import SOURCES, Curve, Fact, Figure, figures_of
