@@ -18,7 +18,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray
-from gcnsim.hardware import Figure, PriceBook
+from gcnsim.hardware import Figure, PriceBook, is_file
 from gcnsim.planning.candidate import Estimate, central
 from gcnsim.planning.capacity_goal import DAYS
 from gcnsim.planning.certainty import figure_words
@@ -204,7 +204,8 @@ def _figures(estimate: Estimate, site: Site) -> tuple[dict[str, Figure], str]:
             return {}, f"the power of {device.name} is not modelled"
         board = found.setdefault(f"{device.name}.power", _given(site.gpu_power))
         if not board.value:
-            return {}, f"the power of {device.name} is not in the catalogue; --gpu-power gives it"
+            where = "its file" if is_file(device.name) else "the catalogue"
+            return {}, f"the power of {device.name} is not in {where}; --gpu-power gives it"
         if site.gpu_power:
             # It is a computing GPU's: waiting and the rest of the server stay shares of the board's.
             _replace(found, f"{device.name}.busy_power", site.gpu_power / board.value, "--gpu-power")
@@ -296,7 +297,8 @@ def _own_or_rent(
         return OwnOrRent(paid, *owned, each, None, None, None, life, hours, *servers, gpus, hour)
     pairs = (np.array(rented.stated), np.array(electricity.stated)), (rented.drawn, electricity.drawn)
     saved = [np.maximum(rent.per_hour * longer - amount, 1e-300) for longer, amount in pairs]
-    months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
+    with np.errstate(over="ignore"):
+        months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
     even = Draws(float(months[0]), months[1])
     first, soon, late = (None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends))
     return OwnOrRent(

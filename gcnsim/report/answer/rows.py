@@ -169,7 +169,8 @@ def until_done(row: TargetRow) -> str:
     cost = "" if row.usd is None else f", {money(row.usd)} USD"
     if row.cost is not None and row.currency is not None:
         cost = f", {money(row.cost)} {row.currency}"
-    return f"{seconds}{cost}: {row.iterations:,} iterations ({row.source}){with_failures(row)}{_other_pricing(row)}"
+    count = plural(row.iterations or 0, "iteration")
+    return f"{seconds}{cost}: {count} ({row.source}){with_failures(row)}{_other_pricing(row)}"
 
 
 def with_failures(row: TargetRow) -> str:
