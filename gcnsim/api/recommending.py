@@ -168,6 +168,7 @@ def _goal(question: Recommend, book: PriceBook) -> Goal:
         currency=book.exchange.currency,
         confidence=CONFIDENCE if confidence is None else confidence,
         budget=budget,
+        accuracy=question.read("target_accuracy"),
     )
     if confidence is not None and not goal.uncertain:
         raise ScenarioError("--confidence: is the chance of meeting a target; give one, e.g. --target-iteration 0.5s")

@@ -7,12 +7,12 @@ from typing import Final
 
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name
-from gcnsim.hardware import ON_DEMAND, PriceBook, amount_in, devices, hosts, is_file, known_device
+from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, amount_in, devices, hosts, is_file, known_device
 from gcnsim.methods import method_type
 from gcnsim.planning.energy import Site
 from gcnsim.planning.failures import Failures
 from gcnsim.planning.time_to_accuracy import ALL, Target
-from gcnsim.scenario.option import add_pair, flag
+from gcnsim.scenario.option import add_pair, flag, listed
 from gcnsim.scenario.question import Question
 
 FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
@@ -41,6 +41,8 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
             raise ScenarioError(f"{first}: applies to a whole training; give --iterations-needed, or --target-accuracy")
         return None
     pricing = ON_DEMAND if question.prices is None else question.prices.pricing
+    if pricing == SPOT and given["interruptions"] is None:
+        question.note("interruptions of spot servers are not counted; --interruptions gives their rate per hour")
     failures = None if first is None else Failures.of(first, pricing, **given)
     return Target.of(accuracy, question.runs, iterations, failures)
 
@@ -57,10 +59,13 @@ def site_of(question: Question, book: PriceBook) -> Site | None:
     given = {name: question.read(name) for name in ("carbon", "pue", "gpu_power")}
     own = {name: question.read(name) for name in ("life_years", "in_use")}
     amount = question.read("electricity")
+    if amount is not None:
+        amount += book.exchange.currency if amount[-1].isdigit() else ""
     price = None if amount is None else amount_in(amount, "--electricity", book.exchange, per_hour=False)
-    if question.purchase and (price is None or None in own.values()):
+    bought = [] if question.purchase in (None, (), []) else listed(question.purchase)
+    if bought and (price is None or None in own.values()):
         raise ScenarioError("--purchase: needs --electricity, --life-years and --in-use, all of them")
-    if not question.purchase and (first := next((name for name, value in own.items() if value is not None), None)):
+    if not bought and (first := next((name for name, value in own.items() if value is not None), None)):
         raise ScenarioError(f"{flag(first)}: is of a bought server; give --purchase")
     if price is None and all(value is None for value in given.values()):
         return None
@@ -68,10 +73,10 @@ def site_of(question: Question, book: PriceBook) -> Site | None:
     for name, (most, words) in MOST.items():
         if (amounts[name] or 0.0) > most:
             raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {words}")
-    if not question.purchase:
+    if not bought:
         return Site(price=price, **given)
     purchases: dict[str, float] = {}
-    for text in [question.purchase] if isinstance(question.purchase, str) else question.purchase:
+    for text in bought:
         name, paid = _purchase(text, book)
         if name in purchases:
             raise ScenarioError(f"--purchase: {name or 'any server'} is given twice")

@@ -295,6 +295,24 @@ def power(unit: str) -> UnitAlias:
     return {"w": "W", "watt": "W", "watts": "W", "kw": "kW", "kilowatt": "kW"}.get(unit.lower())
 
 
+_CARBON: Final = re.compile(
+    r"(?P<mass>kg|g|t|lbs?) ?(?:(?:of )?co[2\u2082](?:-?eq?)?)?/(?P<energy>[km]wh)", re.IGNORECASE
+)
+
+
+def carbon(unit: str) -> UnitAlias:
+    """A unit of CO2 per energy.
+
+    >>> carbon("gCO2e/kWh"), carbon("lbs CO2/MWh")
+    ('g/kWh', 'lb/MWh')
+    """
+    match = _CARBON.fullmatch(unit)
+    if match is None:
+        return None
+    mass = match["mass"].lower().removesuffix("s")
+    return f"{mass}/{'MWh' if match['energy'][0] in 'mM' else 'kWh'}"
+
+
 def unknown(_: str) -> UnitAlias:
     """A unit without other spellings."""
     return None

@@ -148,11 +148,16 @@ def _decimal(number: Fraction, digits: int) -> str:
     return f"{value:f}" if -7 <= value.adjusted() < 15 else f"{value:e}".replace("+", "")
 
 
+def format_number(number: float, digits: int = 3) -> str:
+    """`number` for people, every text's rule: significant digits, of large ones all, in thousands (2.5, 12,300)."""
+    return f"{number:,.0f}" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}"
+
+
 def _digits(number: float) -> str:
-    """`number` with three significant digits and no exponent, zeros kept (1.50, 12.3, 250, 12300)."""
+    """`number` with three significant digits and no exponent, zeros kept (1.50, 12.3, 250, 12,300)."""
     magnitude = abs(number)
     if magnitude >= 99.95:
-        return f"{number:.0f}"
+        return f"{number:,.0f}"
     if magnitude >= 9.995:
         return f"{number:.1f}"
     if magnitude >= 0.9995:
@@ -246,19 +251,39 @@ POWER: Final = Quantity(
 )
 ENERGY: Final = Quantity(
     noun="an energy",
-    units={"J": Fraction(1), "kJ": Fraction(10**3), "MJ": Fraction(10**6), "kWh": Fraction(36 * 10**5)},
-    examples=("2kJ", "1.5kWh"),
+    units={"J": Fraction(1), "kJ": Fraction(10**3), "MJ": Fraction(10**6)},
+    examples=("2kJ", "1.5MJ"),
     shown=("MJ", "kJ", "J"),
     written=("kJ", "J"),
     other=spellings.unknown,
 )
+ELECTRICITY: Final = Quantity(
+    noun="an amount of electricity",
+    units={"kWh": Fraction(1), "Wh": Fraction(1, 1000), "MWh": Fraction(1000), "GWh": Fraction(10**6)},
+    examples=("1.5kWh", "2MWh"),
+    shown=("GWh", "MWh", "kWh", "Wh"),
+    written=("kWh", "MWh"),
+    other=spellings.unknown,
+)
+MASS: Final = Quantity(
+    noun="a mass",
+    units={"kg": Fraction(1), "g": Fraction(1, 1000), "t": Fraction(1000)},
+    examples=("1.5kg", "2t"),
+    shown=("t", "kg", "g"),
+    written=("kg", "t", "g"),
+    other=spellings.unknown,
+)
 CARBON: Final = Quantity(
     noun="a mass of CO2 per kWh",
-    units={"kg/kWh": Fraction(1), "g/kWh": Fraction(1, 1000)},
-    examples=("380g/kWh", "0.38kg/kWh"),
+    units={
+        f"{mass}/{energy}": size / per
+        for energy, per in (("kWh", 1), ("MWh", 1000))
+        for mass, size in (*MASS.units.items(), ("lb", Fraction(45359237, 10**8)))
+    },
+    examples=("380g/kWh", "0.38kg/kWh", "380kg/MWh"),
     shown=("kg/kWh", "g/kWh"),
     written=("g/kWh", "kg/kWh"),
-    other=spellings.unknown,
+    other=spellings.carbon,
 )
 
 
@@ -291,18 +316,21 @@ def money(text: object) -> float:
     return MONEY.parse(text)
 
 
-LONG_TIMES: Final = (("days", 86400.0, 2 * 86400.0), ("h", 3600.0, 3600.0), ("min", 60.0, 120.0))
+YEAR_S: Final = 365.25 * 86400.0
+LONG_TIMES: Final = (
+    ("years", YEAR_S, 2 * YEAR_S), ("days", 86400.0, 2 * 86400.0), ("h", 3600.0, 3600.0), ("min", 60.0, 120.0)
+)  # fmt: skip
 """Units of long times, their seconds, and the seconds from which on a time is in them."""
 
 
 def format_seconds(value: float) -> str:
-    """`value` seconds for people, every text's rule: `1.50 ms`, `90.0 s`, `19.7 min`, `2.5 h`, `3.2 days`.
+    """`value` seconds for people, every text's rule: `1.50 ms`, `90.0 s`, `19.7 min`, `2.5 h`, `3.2 days`, `12 years`.
 
-    Minutes and days are used from two on.
+    Minutes, days and years are used from two on.
     """
     for unit, size, least in LONG_TIMES:
         if value >= 0.9995 * least:
-            return f"{value / size:.3g} {unit}"
+            return f"{format_number(value / size)} {unit}"
     return SECONDS.shown_as(value)
 
 

@@ -40,6 +40,7 @@ from gcnsim.hardware.pricing import (
 )
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
+    BOUNDS,
     CACHE,
     CORE,
     PLAIN,
@@ -57,5 +58,6 @@ from gcnsim.hardware.profiles import (
     HostProfile,
     LinkProfile,
     Price,
+    above_limit,
     figures_of,
 )

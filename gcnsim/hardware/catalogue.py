@@ -39,6 +39,8 @@ from gcnsim.hardware.profiles import (
     HOST_NAMES,
     INSTANCE,
     LINK,
+    POWER,
+    SITE,
     DeviceProfile,
     Figure,
     HostProfile,
@@ -71,7 +73,7 @@ def hosts() -> tuple[str, ...]:
 
 def figure_names(kind: str) -> tuple[str, ...]:
     """Names of the figures of a `device`, `link` or `host`."""
-    return tuple({"device": {**DEVICE, **CACHE}, "link": LINK, "host": HOST}[kind])
+    return tuple({"device": {**DEVICE, **CACHE, **POWER}, "link": LINK, "host": {**HOST, **SITE}}[kind])
 
 
 def device(name: str) -> DeviceProfile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -13,6 +14,7 @@ from gcnsim.core.fields import shown
 from gcnsim.core.spellings import known_name
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import (
+    BOUNDS,
     DEVICE,
     DEVICE_FACTS,
     DEVICE_OPTIONAL,
@@ -26,6 +28,7 @@ from gcnsim.hardware.profiles import (
     DeviceProfile,
     Figure,
     HostProfile,
+    above_limit,
     read_fact,
     read_figure,
 )
@@ -97,20 +100,23 @@ def refuse_missing(path: str, raw: dict[str, Any], needed: Sequence[str]) -> Non
 
 
 def own_figure(raw: object, key: str, where: str, *, zero: bool = False, whole: bool = False) -> Figure:
-    """The figure `key`, above 0; a share is at most 100%. zero: 0 is allowed. whole: must be a whole number. Raises
-    FileError.
+    """The figure `key`, above 0 and within its bounds; a share is at most 100%. zero: 0 is allowed. whole: must be a
+    whole number. Raises FileError.
     """
     quantity = QUANTITIES[key]
     share = quantity is units.FRACTION and key != "work_spread"
     figure = read_figure(raw, quantity, where)
+    least, most = BOUNDS.get(key, (0.0, 1.0 if share else math.inf))
     for value in (figure.low, figure.value, figure.high):
         if value is None:
             continue
-        if (value > 0.0 or (zero and value == 0.0)) and not (share and value > 1.0) and not (whole and value % 1):
+        if (value > 0.0 or (zero and value == 0.0)) and least <= value <= most and not (whole and value % 1):
             continue
         limit = "a whole number of at least 1" if whole else "of at least 0" if zero else "above 0"
         if share:
             limit = "above 0% and at most 100%"
+        if key in BOUNDS:
+            limit = f"at least {least:g} and at most {most:g}"
         raise FileError(f"{where}: {value if quantity is None else quantity.exact(value)} is not allowed; {limit}")
     return figure
 
@@ -136,6 +142,9 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     given_figures = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
     more = [key for key in DEVICE_OPTIONAL if figures.get(key) is not None]
     given_figures |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
+    if (wrong := above_limit(given_figures, raw)) is not None:
+        value, limit = (units.FRACTION.exact(given_figures[key].value) for key in wrong)
+        raise FileError(f"{path}, {wrong[0]}: {value} is not allowed; at most {wrong[1]} ({limit})")
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }

@@ -47,12 +47,14 @@ class ExchangeRate:
 
 @dataclass(frozen=True, slots=True)
 class Rent:
-    """The price of a cluster per hour, in US dollars and in the chosen currency. text: the price used."""
+    """The price of a cluster per hour, in US dollars and in the chosen currency. text: the price used. gpus: those
+    paid for."""
 
     usd_per_hour: float
     per_hour: float
     currency: str
     text: str
+    gpus: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,13 @@ class PriceBook:
         wanted = bool(own or file is not None or currency or pricing)
         return cls((*own, *listed), pricing or ON_DEMAND, rate, wanted)
 
-    def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
+    def rent(
+        self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None, *, alone: bool = True
+    ) -> Rent | None:
         """The price of GPUs in servers; None if no price is known.
 
         An instance of the catalogue uses only its price: another instance's or cloud's price is not valid for it.
+        alone: whether a GPU costs its share of an instance; otherwise the cheapest whole instances that have so many.
         """
         matching = [price for price in prices() if price.pricing == self.pricing and price.device == device]
         of_instance = [price for price in self.given if price.device == device and price.instance]
@@ -106,9 +111,13 @@ class PriceBook:
         own = host is not None and _is_instance(host, device, gpus_per_server)
         for rows, whole in usual if own else (*usual, (of_instance, False), (matching, False)):
             fit = [row for row in rows if not whole or (row.instance == host and gpus_per_server <= row.gpus)]
+            if fit and whole:
+                return self._rent(fit[0], servers * fit[0].usd_per_hour, servers * fit[0].gpus, whole=True)
             if fit:
-                usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
-                return self._rent(fit[0], usd, whole=whole)
+                paid = [gpus if alone else -(-gpus // row.gpus) * row.gpus for row in fit]
+                usd = [count * row.usd_per_gpu_hour for count, row in zip(paid, fit, strict=True)]
+                least = 0 if alone else usd.index(min(usd))
+                return self._rent(fit[least], usd[least], paid[least], whole=False)
         return None
 
     def refuse_idle(self, devices: Collection[str]) -> None:
@@ -119,14 +128,14 @@ class PriceBook:
                 have = ", ".join(sorted(devices))
                 raise ScenarioError(f"--price: no machine of the question has {what}; they have {have}")
 
-    def _rent(self, price: Price, usd: float, *, whole: bool) -> Rent:
+    def _rent(self, price: Price, usd: float, gpus: int, *, whole: bool) -> Rent:
         rate, code = self.exchange.per_usd, self.exchange.currency
         each = price.usd_per_hour if whole else price.usd_per_gpu_hour
         what = f"an instance of {price.gpus} GPUs" if whole and price.gpus > 1 else "an instance" if whole else "a GPU"
         words = (price.instance, price.region, price.pricing, price.date)
         source = GIVEN if price.named else ", ".join(word for word in words if word)
         converted = f"; 1 USD = {rate:g} {code}, {self.exchange.source}" if code != USD else ""
-        return Rent(usd, usd * rate, code, f"{each * rate:.4g} {code}/h {what} ({source}){converted}")
+        return Rent(usd, usd * rate, code, f"{each * rate:.4g} {code}/h {what} ({source}){converted}", gpus)
 
 
 def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:

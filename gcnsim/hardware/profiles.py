@@ -5,7 +5,7 @@ and parsed here.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -184,9 +184,9 @@ class DeviceProfile:
     bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
     them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
     the last cache on the device, through which all its cores read memory; None: not known, or of a core. power: watts
-    of the board; busy_power, waiting_power: shares of it that it draws while it computes and while it waits; None: not
-    known. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered
-    from.
+    of the board; busy_power, waiting_power, idle_power: shares of it that it draws while it computes, while it waits,
+    and while nobody uses it; None: not known. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the
+    dense matrix that rows are gathered from.
     """
 
     name: str
@@ -211,6 +211,7 @@ class DeviceProfile:
     power: Annotated[Figure | None, units.POWER, "power"] = None
     busy_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     waiting_power: Annotated[Figure | None, units.FRACTION, "power"] = None
+    idle_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     spmm_curve: Curve | None = None
 
     def provenance(self) -> tuple[str, ...]:
@@ -266,8 +267,8 @@ class HostProfile:
     None: no such links. peer_to_peer: whether its GPUs read each other's memory over PCIe. gpudirect: whether its
     cards read that of GPUs.
 
-    host_power: power of a server without its GPUs, with its switch port, over their board power. pue: power of the
-    building over that of its servers.
+    host_power: power of a server without its GPUs, with its switch port, over their board power; it is host_floor, in
+    watts, at least. pue: power of the building over that of its servers.
 
     Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
     and has had less; else slice_s.
@@ -305,6 +306,7 @@ class HostProfile:
     gpudirect: Fact | None = None
     wake_s: Annotated[Figure | None, units.SECONDS, OF_CALIBRATIONS] = None
     host_power: Annotated[Figure | None, None, "site"] = None
+    host_floor: Annotated[Figure | None, units.POWER, "site"] = None
     pue: Annotated[Figure | None, None, "site"] = None
 
     def provenance(self) -> tuple[str, ...]:
@@ -320,9 +322,9 @@ HOST, INSTANCE = split_declared(HostProfile)
 CACHE: Final[Table] = declared(DeviceProfile, "cache")
 """Figures of a GPU's last-level cache."""
 POWER: Final[Table] = declared(DeviceProfile, "power")
-"""Power of a GPU: its board's, and the shares of it that a computing and a waiting GPU draw."""
+"""Power of a GPU: its board's, and the shares of it that a computing, a waiting and an unused GPU draw."""
 SITE: Final[Table] = declared(HostProfile, "site")
-"""Power of the rest of a server over its GPUs' board power, and of its building over the server's."""
+"""Power of the rest of a server over its GPUs' board power, its least, and that of its building over the server's."""
 CALIBRATED: Final[Table] = declared(HostProfile, OF_CALIBRATIONS)
 """Host figures that only calibrations contain."""
 PROFILES: Final = (DeviceProfile, LinkProfile, HostProfile)
@@ -330,6 +332,21 @@ QUANTITIES: Final[Table] = {name: quantity for kind in PROFILES for name, quanti
 """The quantity of each figure of a profile."""
 ZERO_ALLOWED: Final = frozenset(name for kind in PROFILES for name in declared(kind, ZERO))
 """Figures that may be zero; a rate or a share of one may not."""
+BOUNDS: Final = {"pue": (1.0, 10.0)}
+"""The least and the most of a figure, where that is not 0 and a share's 100 %."""
+
+
+def above_limit(figures: Mapping[str, Figure | None], given: Collection[str]) -> tuple[str, str] | None:
+    """The figure of a GPU's power among `given` that is above the one that limits it, and that one; None: in order.
+
+    A GPU that waits draws at most what a computing one draws, and an unused one at most what a waiting one draws.
+    """
+    for less, more in (("waiting_power", "busy_power"), ("idle_power", "waiting_power")):
+        low, high = figures.get(less), figures.get(more)
+        if less in given and low is not None and high is not None and low.value > high.value:
+            return less, more
+    return None
+
 
 HOST_NAMES: Final = ("device", "network", "pcie")
 """The catalogue names in a host: its GPUs, the kind of its network, the link between GPUs and processors."""

@@ -117,7 +117,7 @@ def recommend(
     sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
     failures = None if target is None else target.failures
     searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit, failures)
-    _refuse_nothing(searched)
+    _refuse_nothing(searched, target)
     progress("the chance of meeting the target")
     decision = decide(studies, searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
@@ -195,10 +195,15 @@ def _energy(studies: StudyCache, chosen: Option, question: Question, training: T
     return energy_report([row], question.site, studies.seed, question.prices, question.target, rows)
 
 
-def _refuse_nothing(searched: Search) -> None:
+def _refuse_nothing(searched: Search, target: Target | None) -> None:
     """Raise ScenarioError if no setting could be simulated."""
     if searched.options:
         return
+    if target is not None and not target.given and not target.curves:
+        raise ScenarioError(
+            "--target-accuracy: how many iterations it takes is not known; give your figure (--iterations-needed), or "
+            "recorded runs (--runs)"
+        )
     if searched.unpriced and not searched.too_large:
         raise ScenarioError(
             "--minimise: no setting has both a known price and known iterations; give --price, or --runs or "

@@ -65,7 +65,8 @@ class Goal:
     """Upper limits, None where there is none, and the amount to minimise.
 
     iteration_s, epoch_s, training_s: seconds. per_hour: currency per hour. most_cost: currency per training.
-    confidence: the least chance of meeting the limits. budget: the budget that per_hour comes from.
+    confidence: the least chance of meeting the limits. budget: the budget that per_hour comes from. accuracy: that the
+    training reaches, None if it is not asked.
     """
 
     minimise: str = COST
@@ -77,6 +78,7 @@ class Goal:
     currency: str = "USD"
     confidence: float = CONFIDENCE
     budget: Budget | None = None
+    accuracy: float | None = None
 
     @property
     def of_training(self) -> bool:
@@ -124,7 +126,7 @@ class Goal:
             return f"the {format_seconds(self.iteration_s)} target"
         limits = self._times
         if self.most_cost is not None:
-            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+            limits.append(f"{self.most_cost:,.12g} {self.currency} for the training")
         return f"the target{'s' if len(limits) > 1 else ''} ({', '.join(limits)})"
 
     @property
@@ -134,9 +136,9 @@ class Goal:
         if self.budget is not None:
             limits.append(self.budget.text)
         elif self.per_hour is not None:
-            limits.append(f"{self.per_hour:g} {self.currency} an hour")
+            limits.append(f"{self.per_hour:,.12g} {self.currency} an hour")
         if self.most_cost is not None:
-            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+            limits.append(f"{self.most_cost:,.12g} {self.currency} for the training")
         return limits
 
     @property
@@ -154,6 +156,10 @@ class Goal:
         what = {COST: "cheapest way", GPUS: "fewest GPUs", TIME: "fastest way"}[self.minimise]
         runs = [f"run {one} or less" for one in self._times] or ["train"]
         paid = [f"for {one} or less" for one in self.words[len(self._times) :]]
+        if not self._times:
+            paid = [one.replace(" for the training", "") for one in paid]
+        if self.accuracy is not None:
+            runs[-1] += f" to {100.0 * self.accuracy:g} % validation accuracy"
         sure = f", with a chance of at least {percent(self.confidence)}" if self.uncertain else ""
         return f"{what} to {' and '.join(runs)}{''.join(f' {one}' for one in paid)}{sure}"
 

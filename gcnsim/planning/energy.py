@@ -1,10 +1,11 @@
 """Energy of a setting by the busy and waiting times of its GPUs, its cost and CO2; buying a machine against renting it.
 
 Power is linear in the busy share of the time (Fan, Weber and Barroso 2007, "Power provisioning for a warehouse-sized
-computer"): a GPU draws one share of its board power while it computes and a smaller one while it waits. The rest of its
-server and the switch draw a share of the board power all the time, and the building takes all of it times its PUE (The
-Green Grid). The shares are assumed, with ranges in the catalogue, and a draw of the answer draws them too. In a draw,
-GPUs are busy for the share of the time that was simulated at the stated values.
+computer"): a GPU draws one share of its board power while it computes, a smaller one while it waits, and the least if
+nobody uses it. The rest of a server and the switch draw a share of its GPUs' board power all the time, a fixed power at
+least, and the building takes all of it times its PUE (The Green Grid). The shares are assumed, with ranges in the
+catalogue, and a draw of the answer draws them too. In a draw, GPUs are busy for the share of the time that was
+simulated at the stated values.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray
-from gcnsim.hardware import Figure, PriceBook
+from gcnsim.hardware import Figure, PriceBook, is_file
 from gcnsim.planning.candidate import Estimate, central
 from gcnsim.planning.capacity_goal import DAYS
 from gcnsim.planning.certainty import figure_words
-from gcnsim.planning.failures import NEVER_S
-from gcnsim.planning.rows import device_of, rent_of
+from gcnsim.planning.failures import NEVER_S, Failures
+from gcnsim.planning.rows import rent_of
 from gcnsim.planning.time_to_accuracy import Target
 from gcnsim.results import Assumed, EnergyReport, EnergyRow, OwnOrRent, TargetRow
 from gcnsim.scenario import ClusterSpec
-from gcnsim.simulation.assumed import Assumption, position
+from gcnsim.scenario.machine import Machine
+from gcnsim.simulation.assumed import Assumption, position, power_figures
 
 J_PER_KWH: Final = 3.6e6
+ASKED: Final = "as asked"
+"""The reference of a figure that an option gives."""
 HOURS_PER_MONTH: Final = 24.0 * DAYS["month"]
 NEVER_MONTHS: Final = 1200.0
 """Months after which a purchase practically never pays: 100 years."""
@@ -51,18 +55,54 @@ class Site:
     life_years: float = 0.0
     in_use: float = 1.0
 
-    def purchase(self, cluster: ClusterSpec) -> float | None:
-        """The price of a server of the cluster, by its host, else its GPU, else that of any; None: not given."""
+    def _priced(self, cluster: ClusterSpec) -> dict[str, str | None]:
+        """By GPU of a cluster's servers, the name under which their price is given: the host, else the GPU, else that
+        of any server; None: none."""
         given = self.purchases or {}
-        return next((given[name] for name in (cluster.host, device_of(cluster), "") if name in given), None)
+        return {
+            name: next((each for each in (cluster.host, name, "") if each in given), None)
+            for name in devices_by_server(cluster)
+        }
+
+    def paid(self, cluster: ClusterSpec) -> float | None:
+        """The price of all servers of the cluster; None: not given."""
+        names = self._priced(cluster)
+        prices = {device: (self.purchases or {})[name] for device, name in names.items() if name is not None}
+        return sum(prices[device] for device in devices_by_server(cluster)) if len(prices) == len(names) else None
 
     def refuse_idle(self, clusters: Collection[ClusterSpec]) -> None:
-        """Raise ScenarioError for the price of a server that no machine of the question has."""
-        have = {"", *(name for cluster in clusters for name in (cluster.host, device_of(cluster)))}
+        """Raise ScenarioError for the price of a server that no machine of the question has, or that another price
+        replaces everywhere, and for a machine with the prices of some of its servers alone."""
+        used: set[str | None] = set()
+        have: set[str] = set()
+        for cluster in clusters:
+            names = self._priced(cluster)
+            have |= {cluster.host, *names}
+            used |= {*names.values()}
+            missing = [device for device, name in names.items() if name is None]
+            if missing and len(missing) < len(names):
+                raise ScenarioError(f"--purchase: the servers of {missing[0]} have no price; give {missing[0]}=PRICE")
         for name in self.purchases or {}:
-            if name not in have:
-                there = ", ".join(sorted(have - {""}))
+            if name and name not in have:
+                there = ", ".join(sorted(have))
                 raise ScenarioError(f"--purchase: {name} is in no machine of the question; they have {there}")
+            if name not in used:
+                of = name or "any server"
+                raise ScenarioError(f"--purchase: the price of {of} is one too many; every server has another price")
+
+
+def devices_by_server(cluster: ClusterSpec) -> list[str]:
+    """The GPU of each server."""
+    listed = cluster.devices or (cluster.device,)
+    return [listed[min(server, len(listed) - 1)] for server in range(cluster.servers)]
+
+
+def gpus_of_a_server(machine: Machine) -> int:
+    """GPUs that a server has, in use or not: its make's, else those of the largest server of the question."""
+    spec, count = machine.spec, machine.host.gpus
+    if count is not None and machine.host.device == spec.device and spec.devices is None:
+        return max(round(count.value), spec.gpus_per_server)
+    return min(spec.gpus_per_server, spec.gpus)
 
 
 class Draws(NamedTuple):
@@ -76,6 +116,10 @@ class Draws(NamedTuple):
         """The 90 % interval; it holds the stated amount."""
         low, high = central(self.drawn)
         return min(low, self.stated), max(high, self.stated)
+
+
+ONE_HOUR: Final = Draws(1.0, np.ones(1))
+"""Rented for an hour of a bought machine, where nothing interrupts it."""
 
 
 def energy_report(
@@ -92,7 +136,7 @@ def energy_report(
     trainings: Sequence[TargetRow | None] = rows or [None] * len(estimates)
     found = [_row(one, site, seed, book, target, row) for one, row in zip(estimates, trainings, strict=True)]
     assumed = {
-        item.name: item for one in estimates for item in _assumptions(one, _figures(one, site) or {})
+        item.name: item for one in estimates for item in _assumptions(one, _figures(one, site)[0])
     }  # once by name
     words = [(item.name, *figure_words(item)) for item in assumed.values()]
     return EnergyReport(
@@ -107,10 +151,10 @@ def _row(
     estimate: Estimate, site: Site, seed: int, book: PriceBook, target: Target | None, row: TargetRow | None
 ) -> EnergyRow:
     """Energy of an iteration of a setting, and until its training is done."""
-    figures, cluster = _figures(estimate, site), estimate.scenario.cluster
-    if figures is None:
-        return EnergyRow(unknown=f"the power of {device_of(cluster)} is not in the catalogue; --gpu-power gives it")
-    watts = _power(estimate, site, figures, seed)
+    (figures, unknown), cluster = _figures(estimate, site), estimate.scenario.cluster
+    if unknown:
+        return EnergyRow(unknown=unknown)
+    watts = _power(estimate, figures, seed)
     joules = Draws(watts.stated * estimate.iteration_s, watts.drawn * estimate.times)
     thousand = 1000.0 * joules.stated / J_PER_KWH
     found = EnergyRow(
@@ -120,47 +164,67 @@ def _row(
         *joules.ends,
         cost_per_1000_iterations=_times(thousand, site.price),
         kg_co2_per_1000_iterations=_times(thousand, site.carbon),
-        own=_own_or_rent(site, cluster, book, watts),
     )
     failures = None if target is None else target.failures
     if row is None or row.iterations is None or row.seconds is None:
-        return found
-    stated, drawn = row.seconds, row.iterations * estimate.times
-    if failures is not None:
-        if failures.total(stated, cluster.servers) is None:
-            return found
-        stated = float(failures.seconds(stated, cluster.servers))
-        drawn = np.minimum(failures.seconds(drawn, cluster.servers), NEVER_S)
-    kwh = Draws(watts.stated * stated / J_PER_KWH, watts.drawn * drawn / J_PER_KWH)
+        return replace(found, own=_own_or_rent(site, estimate, book, watts, ONE_HOUR))
+    work = Draws(row.seconds, row.iterations * estimate.times)
+    done = work if failures is None else _until_done(failures, work, cluster.servers)
+    if done is None:
+        return replace(found, own=_own_or_rent(site, estimate, book, watts, None))
+    # A bought machine fails too, but nobody takes it back.
+    kept = None if failures is None else _until_done(replace(failures, interrupted=0.0), work, cluster.servers)
+    rented = ONE_HOUR if kept is None else Draws(done.stated / kept.stated, done.drawn / kept.drawn)
+    found = replace(found, own=_own_or_rent(site, estimate, book, watts, rented))
+    kwh = Draws(watts.stated * done.stated / J_PER_KWH, watts.drawn * done.drawn / J_PER_KWH)
     low, high = kwh.ends
     cost, carbon = _times(kwh.stated, site.price), _times(kwh.stated, site.carbon)
     return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=high, cost=cost, kg_co2=carbon)
+
+
+def _until_done(failures: Failures, work: Draws, servers: int) -> Draws | None:
+    """Seconds of a training with its failures, as the answer gives them; None: it practically never ends."""
+    stated = failures.total(work.stated, servers)
+    return None if stated is None else Draws(stated, np.minimum(failures.seconds(work.drawn, servers), NEVER_S))
 
 
 def _times(kwh: float, per_kwh: float | None) -> float | None:
     return None if per_kwh is None else kwh * per_kwh
 
 
-def _figures(estimate: Estimate, site: Site) -> dict[str, Figure] | None:
-    """The figures behind a setting's power by `NAME.FIGURE`; None: one of them is not known."""
+def _figures(estimate: Estimate, site: Site) -> tuple[dict[str, Figure], str]:
+    """The figures behind a setting's power by `NAME.FIGURE`, without one that is not used; and why power is unknown.
+
+    Raises ScenarioError for a figure that an option and the scenario give.
+    """
     machine = estimate.result.machine
-    host, given = machine.host, site.gpu_power
-    found: dict[str, Figure | None] = {}
+    host, found = machine.host, power_figures(machine)
     for device in (machine.device, *machine.devices):
-        board = device.power if device.power is not None or given is None else _given(given)
-        found[f"{device.name}.power"] = board
-        # Power that is given is a computing GPU's: waiting and the rest of the server stay shares of the board's.
-        busy = device.busy_power if given is None or board is None else _given(given / board.value)
-        found[f"{device.name}.busy_power"] = busy
-        found[f"{device.name}.waiting_power"] = device.waiting_power
-    found[f"{host.name}.host_power"] = host.host_power
-    found[f"{host.name}.pue"] = host.pue if site.pue is None else _given(site.pue)
-    known = {name: figure for name, figure in found.items() if figure is not None}
-    return known if len(known) == len(found) else None
+        if device.kind == "cpu":
+            return {}, f"the power of {device.name} is not modelled"
+        board = found.setdefault(f"{device.name}.power", _given(site.gpu_power))
+        if not board.value:
+            where = "its file" if is_file(device.name) else "the catalogue"
+            return {}, f"the power of {device.name} is not in {where}; --gpu-power gives it"
+        if site.gpu_power:
+            # It is a computing GPU's: waiting and the rest of the server stay shares of the board's.
+            _replace(found, f"{device.name}.busy_power", site.gpu_power / board.value, "--gpu-power")
+        if gpus_of_a_server(machine) * machine.spec.servers == machine.spec.gpus:
+            found.pop(f"{device.name}.idle_power", None)
+    if site.pue is not None:
+        _replace(found, f"{host.name}.pue", site.pue, "--pue")
+    return found, ""
 
 
-def _given(value: float) -> Figure:
-    return Figure(value, "given", "as asked", "")
+def _replace(figures: dict[str, Figure], name: str, value: float, option: str) -> None:
+    """Put the value of an option in place of a figure. Raises ScenarioError if the scenario gives the figure too."""
+    if (old := figures.get(name)) is not None and old.source == "given" and old.reference != ASKED:
+        raise ScenarioError(f"{option}: cluster.figures gives {name} too; allowed: one of them")
+    figures[name] = _given(value)
+
+
+def _given(value: float | None) -> Figure:
+    return Figure(value or 0.0, "given", ASKED, "")
 
 
 def _assumptions(estimate: Estimate, figures: Mapping[str, Figure]) -> list[Assumption]:
@@ -173,7 +237,7 @@ def _assumptions(estimate: Estimate, figures: Mapping[str, Figure]) -> list[Assu
     ]
 
 
-def _power(estimate: Estimate, site: Site, figures: Mapping[str, Figure], seed: int) -> Draws:
+def _power(estimate: Estimate, figures: Mapping[str, Figure], seed: int) -> Draws:
     """Mean power of a setting with its building."""
     size = estimate.times.size
     drawn = {name: np.full(size, figure.value) for name, figure in figures.items()}
@@ -185,36 +249,58 @@ def _power(estimate: Estimate, site: Site, figures: Mapping[str, Figure], seed: 
 def _watts(estimate: Estimate, values: Mapping[str, FloatArray]) -> FloatArray:
     """Mean power, float64[values], from the values of each figure.
 
-    Per worker: board power x (busy share x busy_power + waiting share x waiting_power + host_power), all times the PUE.
+    A GPU in use: board power x (busy share x busy_power + waiting share x waiting_power); another one in its server:
+    board power x idle_power; the rest of a server: its GPUs' board power x host_power, host_floor at least. All times
+    the PUE.
     """
     machine = estimate.result.machine
-    total = np.zeros_like(values[f"{machine.host.name}.pue"])
-    for rank, busy in enumerate(estimate.result.metrics.gpu_busy):
-        name = machine.device_of(rank).name
-        share = busy * values[f"{name}.busy_power"] + (1.0 - busy) * values[f"{name}.waiting_power"]
-        total = total + values[f"{name}.power"] * (share + values[f"{machine.host.name}.host_power"])
-    return total * values[f"{machine.host.name}.pue"]
+    host, all_gpus, count = machine.host.name, machine.spec.gpus, machine.spec.gpus_per_server
+    total = np.zeros_like(values[f"{host}.pue"])
+    for first in range(0, all_gpus, count):
+        busy = estimate.result.metrics.gpu_busy[first : first + count]
+        name = machine.device_of(first).name
+        idle = gpus_of_a_server(machine) - len(busy)
+        # A cap on a computing GPU caps one that waits, too.
+        waiting = np.minimum(values[f"{name}.waiting_power"], values[f"{name}.busy_power"])
+        shares = sum(busy) * values[f"{name}.busy_power"] + (len(busy) - sum(busy)) * waiting
+        if idle:
+            shares = shares + idle * np.minimum(values[f"{name}.idle_power"], waiting)
+        boards = (len(busy) + idle) * values[f"{name}.power"]
+        rest = np.maximum(boards * values[f"{host}.host_power"], values[f"{host}.host_floor"])
+        total = total + values[f"{name}.power"] * shares + rest
+    return total * values[f"{host}.pue"]
 
 
-def _own_or_rent(site: Site, cluster: ClusterSpec, book: PriceBook, watts: Draws) -> OwnOrRent | None:
+def _own_or_rent(
+    site: Site, estimate: Estimate, book: PriceBook, watts: Draws, rented: Draws | None
+) -> OwnOrRent | None:
     """A bought machine against a rented one; None: not asked of this one.
 
     The price is spread evenly over the hours of use in the machine's life (straight-line depreciation); rent includes
-    electricity. A bought server counts whole, also where GPUs that are rented one by one are only some of its own.
+    electricity. Whole servers are bought, and whole instances rented, also where some of their GPUs are idle. rented:
+    hours to rent for the work of an hour of the bought machine; None: without end.
     """
-    each = site.purchase(cluster)
-    if each is None or site.price is None:
+    cluster = estimate.scenario.cluster
+    paid = site.paid(cluster)
+    if paid is None or site.price is None:
         return None
-    paid, life, hours = each * cluster.servers, 12.0 * site.life_years, HOURS_PER_MONTH * site.in_use
+    life, hours = 12.0 * site.life_years, HOURS_PER_MONTH * site.in_use
+    servers = cluster.servers, gpus_of_a_server(estimate.result.machine)
     spread = paid / (life * hours)
     electricity = Draws(watts.stated * site.price / 1000.0, watts.drawn * site.price / 1000.0)
     low, high = electricity.ends
     owned = spread + electricity.stated, spread + low, spread + high
-    rent = rent_of(cluster, book)
-    if rent is None:
-        return OwnOrRent(paid, *owned, None, None, None, None, life, hours)
-    saved = [np.maximum(rent.per_hour - amount, 1e-300) for amount in (np.array(electricity.stated), electricity.drawn)]
-    months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
+    rent = rent_of(cluster, book, alone=False)
+    if rent is None or rented is None:
+        each, gpus = (None, None) if rent is None else (rent.per_hour, rent.gpus)
+        hour = None if rented is None else rented.stated
+        return OwnOrRent(paid, *owned, each, None, None, None, life, hours, *servers, gpus, hour)
+    pairs = (np.array(rented.stated), np.array(electricity.stated)), (rented.drawn, electricity.drawn)
+    saved = [np.maximum(rent.per_hour * longer - amount, 1e-300) for longer, amount in pairs]
+    with np.errstate(over="ignore"):
+        months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
     even = Draws(float(months[0]), months[1])
     first, soon, late = (None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends))
-    return OwnOrRent(paid, *owned, rent.per_hour, first, soon, late, life, hours)
+    return OwnOrRent(
+        paid, *owned, rent.per_hour * rented.stated, first, soon, late, life, hours, *servers, rent.gpus, rented.stated
+    )

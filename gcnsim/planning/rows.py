@@ -21,11 +21,13 @@ def device_of(cluster: ClusterSpec) -> str:
     return cluster.device if cluster.devices is None else ",".join(cluster.devices)
 
 
-def rent_of(cluster: ClusterSpec, book: PriceBook) -> Rent | None:
-    """Return the cluster's price per hour, or None if no price is known or the servers differ."""
+def rent_of(cluster: ClusterSpec, book: PriceBook, *, alone: bool = True) -> Rent | None:
+    """Return the cluster's price per hour, or None if no price is known or the servers differ. alone: as in
+    `PriceBook.rent`."""
     if cluster.devices is not None:
         return None
-    return book.rent(cluster.device, cluster.gpus, cluster.servers, cluster.gpus_per_server, cluster.host)
+    size = cluster.gpus, cluster.servers, cluster.gpus_per_server
+    return book.rent(cluster.device, *size, cluster.host, alone=alone)
 
 
 def cost_of(rent: Rent | None, seconds: float | None) -> float | None:

@@ -101,11 +101,14 @@ class Target:
         Returns None and the reason if neither is available.
         """
         given = self.given.get(scenario.method.name, self.given.get(ALL))
+        yours = "your figure" if scenario.method.name in self.given else "your figure for every method"
         if self.accuracy is None:
-            return given, "not given for this method" if given is None else "your figure"
+            return given, "not given for this method" if given is None else yours
+        if given is not None and not self.curves:
+            return given, yours
         count, source = self.recorded(scenario, subject, self.accuracy)
         if count is None and given is not None:
-            return given, f"your figure; {source}"
+            return given, f"{yours}; {source}"
         return count, source
 
     def recorded(self, scenario: Scenario, subject: Subject, accuracy: float) -> tuple[Iteration | None, str]:

@@ -197,7 +197,7 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
     settings = scenarios(base, grid)
     refuse_undrawn(settings)
-    refuse_unused_figures([resolve_machine(setting.cluster) for setting in settings])
+    refuse_unused_figures([resolve_machine(setting.cluster) for setting in settings], energy=extras.site is not None)
     for setting in settings:
         if setting.method.name not in grid.optional:
             answering(setting)

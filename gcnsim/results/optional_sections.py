@@ -187,7 +187,8 @@ class TargetRow:
 
 @dataclass(frozen=True, slots=True)
 class OwnOrRent:
-    """A bought machine against a rented one, without interest, staff, or power outside of use. Intervals: 90 %."""
+    """A bought machine against a rented one, without interest, staff, or power outside of use. Intervals: 90 %. Whole
+    servers are bought, whole instances rented."""
 
     purchase: Amount
     """Of all servers."""
@@ -196,7 +197,7 @@ class OwnOrRent:
     owned_per_hour_low: Amount
     owned_per_hour_high: Amount
     rented_per_hour: Amount | None
-    """Null: no price is known."""
+    """Rent for the work of an hour of the bought machine; null: no price is known."""
     months: Amount | None
     """Until a bought machine has cost less than a rented one; null: practically never, or no price is known."""
     months_low: Amount | None
@@ -204,6 +205,15 @@ class OwnOrRent:
     life_months: Positive
     hours_per_month: Positive
     """Of use."""
+    servers: OneOrMore
+    """Bought."""
+    gpus_per_server: OneOrMore
+    """Bought, in use or not."""
+    rented_gpus: OneOrMore | None
+    """Null: no price is known."""
+    rented_hours: Positive | None
+    """To rent for the work of an hour of the bought machine: with interruptions of spot servers, more than 1; null: the
+    rented training practically never ends."""
 
 
 @dataclass(frozen=True, slots=True)

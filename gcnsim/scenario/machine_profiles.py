@@ -15,6 +15,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Rank
+from gcnsim.core.units import FRACTION
 from gcnsim.hardware import (
     PLAIN_KERNELS,
     CoreKernels,
@@ -23,7 +24,9 @@ from gcnsim.hardware import (
     Figure,
     HostProfile,
     LinkProfile,
+    above_limit,
     device,
+    figures_of,
     host,
     link,
     platform,
@@ -52,7 +55,8 @@ def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
 
 
 def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
-    """`profile` with the figures that `spec` gives for it."""
+    """`profile` with the figures that `spec` gives for it. Raises ScenarioError for shares of power that contradict
+    each other."""
     if not spec.figures:
         return profile
     own = [(name.rpartition("."), value) for name, value in spec.figures]
@@ -62,7 +66,15 @@ def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
     if "spmm_efficiency" in figures:
         # One number for all sizes: what was measured would hide it.
         figures["spmm_curve"] = None
-    return replace(profile, **figures) if figures else profile
+    if not figures:
+        return profile
+    found = replace(profile, **figures)
+    if (wrong := above_limit(figures_of(found), figures)) is not None:
+        value, limit = (FRACTION.exact(getattr(found, field).value) for field in wrong)
+        raise ScenarioError(
+            f"cluster.figures: {profile.name}.{wrong[0]}={value} is not allowed; at most {wrong[1]} ({limit})"
+        )
+    return found
 
 
 def with_drawn(profile: Profile, drawn: Mapping[str, FloatArray]) -> Profile:

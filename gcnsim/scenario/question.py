@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -34,15 +35,18 @@ def read_chance(raw: object, path: str) -> float:
     return float(found)
 
 
-def read_quantity(quantity: Quantity) -> Callable[[object, str], float]:
-    """The reader of an amount above 0 with its unit. It raises ScenarioError or UnitError."""
+def read_quantity(quantity: Quantity, *, zero: bool = False) -> Callable[[object, str], float]:
+    """The reader of an amount above 0 with its unit. zero: 0 is allowed, also without one. It raises ScenarioError or
+    UnitError."""
 
     def read(raw: object, path: str) -> float:
+        if zero and _is_zero(raw):
+            return 0.0
         try:
             found = quantity.parse(raw)
         except UnitError as error:
             raise UnitError(f"{path}: {error}") from None
-        if found == 0:
+        if found == 0 and not zero:
             raise ScenarioError(f"{path}: {raw!r} is not allowed; {quantity.noun} above 0")
         return found
 
@@ -52,15 +56,37 @@ def read_quantity(quantity: Quantity) -> Callable[[object, str], float]:
 read_time: Final = read_quantity(SECONDS)
 """Seconds above 0, of text with its unit."""
 
-PER_KWH: Final = re.compile(r"(.+?)\s*/\s*kwh\s*", re.IGNORECASE)
+ZERO: Final = re.compile(r"\s*0+(\.0*)?\s*")
+
+
+def _is_zero(raw: object) -> bool:
+    """Whether this is a zero without a unit; it needs none."""
+    return ZERO.fullmatch(str(raw)) is not None
+
+
+PRICE_PER: Final = re.compile(
+    r"\s*(?P<before>[a-z$€£]*)\s*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*(?P<after>[a-z$€£¢ ]*?)"
+    r"\s*(?:/|\bper\b)\s*(?P<energy>[km]wh)\s*",
+    re.IGNORECASE | re.ASCII,
+)
+CENTS: Final = re.compile(r"(?P<code>|us|usd|eur|euro?|gbp|chf) ?(?:ct|cts|cents?|c|¢)", re.IGNORECASE)
+SYMBOLS: Final = {"$": "USD", "US$": "USD", "US": "USD", "€": "EUR", "EURO": "EUR", "EUROS": "EUR", "£": "GBP"}
 
 
 def read_per_kwh(raw: object, path: str) -> str:
-    """The amount with its currency of a price of a kWh, as text. Raises ScenarioError."""
-    match = PER_KWH.fullmatch(raw) if isinstance(raw, str) else None
-    if match is None:
-        raise ScenarioError(f"{path}: {raw!r} is not a price of a kWh; write e.g. 0.30EUR/kWh")
-    return match[1]
+    """The amount of a price of a kWh as text, with its currency, or in the currency of costs if it names none (ct).
+    Raises ScenarioError."""
+    if _is_zero(raw):
+        return "0"
+    match = PRICE_PER.fullmatch(raw) if isinstance(raw, str) else None
+    if match is not None and not (match["before"] and match["after"]):
+        cents = CENTS.fullmatch(match["after"])
+        code = (match["before"] or (cents["code"] if cents else match["after"])).upper()
+        code = SYMBOLS.get(code, code)
+        if len(code) == 3 or (cents and not code):
+            scale = Decimal(1) / (100 if cents else 1) / (1000 if match["energy"][0] in "mM" else 1)
+            return f"{Decimal(match['number']) * scale}{code}"
+    raise ScenarioError(f"{path}: {raw!r} is not a price of a kWh; write e.g. 0.30EUR/kWh, 30ct/kWh or 90EUR/MWh")
 
 
 SIZES: Final[Mapping[str, Option]] = {
@@ -172,11 +198,13 @@ class Question:
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(
-        "Price of electricity, e.g. 0.30EUR/kWh; adds energy and its cost to the answer",
+        "Price of electricity, e.g. 0.30EUR/kWh, or 30ct/kWh of --currency; adds energy and its cost to the answer",
         own=read_per_kwh,
         metavar="PRICE",
     )
-    carbon: str | None = option("CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON), metavar="MASS")
+    carbon: str | None = option(
+        "CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON, zero=True), metavar="MASS"
+    )
     pue: float | None = option(
         "Power of the building over that of its machines (PUE)", own=Number(False, 1.0, 10.0).read, kind="real",
         default="1.3, assumed",
@@ -188,7 +216,7 @@ class Question:
         metavar="POWER",
     )
     purchase: Sequence[str] = option(
-        "Purchase price of a server (NAME: its GPU or host); compares buying with renting",
+        "Purchase price of a server, whole (NAME: its GPU or host); compares buying with renting",
         value=(),
         many=REPEATABLE,
         metavar="[NAME=]PRICE",

@@ -117,15 +117,32 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     return used
 
 
-def refuse_unused_figures(machines: Sequence[Machine]) -> None:
-    """Raise ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
+def power_figures(machine: Machine) -> dict[str, Figure]:
+    """The figures behind the machine's power that are known, by `NAME.FIGURE`."""
+    of_gpus = {
+        f"{device.name}.{field}": figure
+        for device in (machine.device, *machine.devices)
+        for field, figure in figures_of(device).items()
+        if field in POWER
+    }
+    host = machine.host
+    return of_gpus | {f"{host.name}.{field}": figure for field, figure in figures_of(host).items() if field in SITE}
+
+
+def refuse_unused_figures(machines: Sequence[Machine], *, energy: bool = False) -> None:
+    """Raise ScenarioError for a figure in `cluster.figures` that changes nothing on any of `machines`. energy: whether
+    energy is asked for, which figures of power change alone."""
     used = {
         name: None
         for machine in machines
         for batches in (True, False)
         for name in used_figures(machine, batches=batches)
     }
+    power = {name: None for machine in machines for name in power_figures(machine)}
+    used |= power if energy else {}
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
+        if name in power and not energy:
+            raise ScenarioError(f"cluster.figures: {name} changes the energy alone; ask for it, e.g. with --pue 1.3")
         if name not in used:
             raise ScenarioError(
                 f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gcnsim.core.units import ENERGY, POWER, range_text
+from gcnsim.core.errors import plural
+from gcnsim.core.units import ELECTRICITY, ENERGY, MASS, POWER, format_number, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer.rows import range_of, row_labels
 from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent, WhatIf
@@ -19,9 +20,14 @@ def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
     # Rows of one machine differ by their electricity alone: one line for each machine, of its last row.
     both = list(zip(labels, rows, strict=True))
     bought = [(label, row.own) for label, row in both if row.own is not None]
-    machines = {(own.purchase, own.rented_per_hour): (label, own) for label, own in bought}
+    machines = {(own.purchase, own.servers, own.rented_gpus, _rent(own)): (label, own) for label, own in bought}
     owned = [(f"{label}, bought", own_text(own, report)) for label, own in machines.values()]
     return [*pairs, *owned, *assumed_power(report)]
+
+
+def _rent(own: OwnOrRent) -> str:
+    """The rent of an hour, which all rows of a machine have in common."""
+    return "" if own.rented_per_hour is None else f"{own.rented_per_hour / (own.rented_hours or 1.0):.9g}"
 
 
 def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
@@ -39,32 +45,39 @@ def energy_text(row: EnergyRow, report: EnergyReport) -> str:
     if row.kwh is None:
         small = _money_and_mass(row.cost_per_1000_iterations, row.kg_co2_per_1000_iterations, report)
         return f"{text}{small} per 1,000 iterations" if small else text
-    kwh = f"{_kwh(row.kwh)} kWh{range_text(row.kwh_low, row.kwh_high, _kwh)}"
+    kwh = f"{ELECTRICITY.shown_as(row.kwh)}{range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)}"
     return f"{text}; until done {kwh}{_money_and_mass(row.cost, row.kg_co2, report)}"
 
 
 def _money_and_mass(cost: float | None, carbon: float | None, report: EnergyReport) -> str:
     paid = "" if cost is None else f", {money(cost)} {report.currency}"
-    return paid if carbon is None else f"{paid}, {carbon:.3g} kg CO2"
-
-
-def _kwh(value: float) -> str:
-    return f"{value:.3g}" if value < 1000.0 else f"{value:,.0f}"
+    return paid if carbon is None else f"{paid}, {MASS.shown_as(carbon)} CO2"
 
 
 def own_text(own: OwnOrRent, report: EnergyReport) -> str:
     """An hour of a bought and of a rented machine, and the months until buying pays off."""
     ends = range_text(own.owned_per_hour_low, own.owned_per_hour_high, money)
-    years = f"{own.life_months / 12.0:g} years"
-    text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {years}"
-    if own.rented_per_hour is None:
+    years = own.life_months / 12.0
+    life = "1 year" if years == 1.0 else f"{years:g} years"
+    text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {life}"
+    text += f" ({plural(own.servers, 'server')} of {plural(own.gpus_per_server, 'GPU')})"
+    if own.rented_per_hour is None or own.rented_gpus is None:
         return f"{text}; no rent is known"
-    text += f", rented {money(own.rented_per_hour)}"
+    text += f", rented {money(own.rented_per_hour)} ({plural(own.rented_gpus, 'GPU')}"
+    if own.rented_hours is None:
+        return f"{text}): a rented machine is practically never done"
+    longer = own.rented_hours - 1.0
+    text += f"; with interruptions {100.0 * longer:.2g} % longer)" if longer > 5e-5 else ")"
     if own.months is None:
         return f"{text}: buying never pays"
     late = own.months_high is None or own.months_high > own.life_months
-    last = "practically never" if own.months_high is None else f"{own.months_high:.3g}"
-    after = f"{own.months:.3g} months ({own.months_low:.3g} to {last})"
+    last = "practically never" if own.months_high is None else months_text(own.months_high)
+    after = f"{months_text(own.months)} ({months_text(own.months_low or 0.0)} to {last})"
     if own.months > own.life_months:
         return f"{text}: buying would pay off after {after}, not within its life"
     return f"{text}: buying pays off after {after}" + (", perhaps not within its life" if late else "")
+
+
+def months_text(months: float) -> str:
+    """Months for people, in years from ten on."""
+    return f"{format_number(months)} months" if months < 119.5 else f"{format_number(months / 12.0)} years"

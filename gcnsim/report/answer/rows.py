@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import ScenarioError, nearest, plural
-from gcnsim.core.units import format_gbps, format_seconds, range_text
+from gcnsim.core.units import format_gbps, format_number, format_seconds, range_text
 from gcnsim.hardware import ON_DEMAND
+from gcnsim.planning.capacity_goal import money
 from gcnsim.results import KEYS, Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
 
 
@@ -165,10 +166,11 @@ def until_done(row: TargetRow) -> str:
     if row.seconds is None:
         return row.source
     seconds = f"{format_seconds(row.seconds)}{range_text(row.seconds_low, row.seconds_high)}"
-    cost = "" if row.usd is None else f", {row.usd:.2f} USD"
+    cost = "" if row.usd is None else f", {money(row.usd)} USD"
     if row.cost is not None and row.currency is not None:
-        cost = f", {row.cost:.2f} {row.currency}"
-    return f"{seconds}{cost}: {row.iterations} iterations ({row.source}){with_failures(row)}{_other_pricing(row)}"
+        cost = f", {money(row.cost)} {row.currency}"
+    count = plural(row.iterations or 0, "iteration")
+    return f"{seconds}{cost}: {count} ({row.source}){with_failures(row)}{_other_pricing(row)}"
 
 
 def with_failures(row: TargetRow) -> str:
@@ -182,10 +184,10 @@ def with_failures(row: TargetRow) -> str:
     if found.seconds_low is not None and found.seconds_high is None:
         ends = f" ({format_seconds(found.seconds_low)} to practically never)"
     time = f"{format_seconds(found.seconds)}{ends}"
-    cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
+    cost = "" if found.cost is None else f", {money(found.cost)} {row.currency}"
     every = found.checkpoint_every_s
     written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"
-    return f"; with failures ({found.failures:.2g} expected, {written}) {time}{cost}"
+    return f"; with failures ({format_number(found.failures, 2)} expected, {written}) {time}{cost}"
 
 
 def _other_pricing(row: TargetRow) -> str:
@@ -195,8 +197,12 @@ def _other_pricing(row: TargetRow) -> str:
         return "; on demand and spot have one price, so they are not compared" if row.one_price else ""
     at = "on demand" if other.pricing == ON_DEMAND else "on spot servers without interruptions"
     even = other.break_even_per_hour
-    when = f"spot costs less below {even:.2g} interruptions of a server per hour" if even else "spot never costs less"
-    return f"; {at} {format_seconds(other.seconds)}, {other.cost:.2f} {row.currency}: {when}"
+    when = (
+        f"spot costs less below {format_number(even, 2)} interruptions of a server per hour"
+        if even
+        else "spot never costs less"
+    )
+    return f"; {at} {format_seconds(other.seconds)}, {money(other.cost)} {row.currency}: {when}"
 
 
 _TITLES = {"like_questions": "similar questions"}

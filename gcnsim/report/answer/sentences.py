@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.hardware import device, instance_of, is_host
+from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
@@ -140,11 +141,6 @@ def cost_of(answer: WhatIf) -> str:
     epoch = "" if row.iterations_per_epoch == 1 else f", {money(row.cost_per_epoch)} an epoch"
     thousand = f"{money(row.cost_per_1000_iterations)} {row.currency} per 1,000 iterations"
     return f"{thousand}, {money(row.cost_per_iteration)} an iteration{epoch}: {row.price}"
-
-
-def money(value: float) -> str:
-    """Format an amount: with cents if it is below ten, else without."""
-    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
 
 
 def limit_text(row: Row) -> str:

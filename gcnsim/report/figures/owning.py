@@ -37,12 +37,13 @@ class Owning(NamedTuple):
 
 
 def owning_of(report: EnergyReport | None, index: int | None = 0) -> Owning | None:
-    """Of the row `index`, None: of the recommended setting that is no row; None if a price is missing."""
+    """Of the row `index`, None: of the recommended setting that is no row; None if a price is missing, or if a rented
+    training practically never ends."""
     row = None if report is None else report.recommended if index is None else report.rows[index]
     if report is None or row is None or row.own is None:
         return None
     own, rent, hours = row.own, row.own.rented_per_hour, row.own.life_months * row.own.hours_per_month
-    if rent is None:
+    if rent is None or own.rented_hours is None:
         return None
     ends = (own.owned_per_hour, own.owned_per_hour_low, own.owned_per_hour_high)
     bought, low, high = ((own.purchase, each * hours) for each in ends)

@@ -14,10 +14,10 @@ from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import plural
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
 from gcnsim.evidence.difference import PARTS
-from gcnsim.planning.capacity_goal import percent
+from gcnsim.planning.capacity_goal import money, percent
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.answer.sentences import label_of, limit_text, money
+from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
 from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs

@@ -336,6 +336,10 @@ def test_from_python_and_into_a_file(tmp_path: Path) -> None:
         (("--max-staleness", "-1"), "--max-staleness: -1 is not allowed"),
         (("--method", "psc-gnc"), "did you mean 'psc-gcn'"),
         (("--device", "rtx-4090", "--gpus", "2"), "--minimise: no setting has both a known price and known iterations"),
+        (
+            ("--device", "t4", "--gpus", "2", "--target-accuracy", "78%"),
+            "--target-accuracy: how many iterations it takes is not known; give your figure (--iterations-needed)",
+        ),
         (("--price", "t4=1"), "has no unit"),
         (("--set", "method.tau=0"), "--set method.tau: is a field that recommend chooses; allowed: --tau"),
         (("--set", "cluster.gpus=2"), "--set cluster.gpus: is a field that recommend chooses; allowed: --gpus"),

@@ -197,7 +197,14 @@ def test_shown_for_people() -> None:
     assert units.format_seconds(12.34) == "12.3 s"
     assert units.format_seconds(0.9999) == "1.00 s"
     long = {90.0: "90.0 s", 120.0: "2 min", 9000.0: "2.5 h", 172_000.0: "47.8 h", 276_480.0: "3.2 days"}
+    long |= {86_400.0 * 700: "700 days", 86_400.0 * 1461: "4 years", 86_400.0 * 365.25e6: "1,000,000 years"}
     assert {seconds: units.format_seconds(seconds) for seconds in long} == long
+    assert units.format_number(1234.4) == "1,234"
+    assert [units.format_number(value, 2) for value in (0.0034, 99.4, 1e5)] == ["0.0034", "99", "100,000"]
+    assert units.ELECTRICITY.shown_as(123_456.0) == "123 MWh"
+    assert [units.MASS.shown_as(kg) for kg in (0.0, 0.0123, 4.0, 1e4, 1e9)] == [
+        "0 kg", "12.3 g", "4.00 kg", "10.0 t", "1,000,000 t"
+    ]  # fmt: skip
     assert units.format_bytes(2**31) == "2.00 GiB"
     assert units.format_bytes(0) == "0 B"
     assert units.format_bandwidth(1.875e9) == "1.88 GB/s"

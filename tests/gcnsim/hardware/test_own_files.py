@@ -100,6 +100,14 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
             T4 + 'gemm_efficiency: {value: "120%", source: measured, reference: x, date: "2026"}',
             "my_gpu.yaml, gemm_efficiency: 120% is not allowed; above 0% and at most 100%",
         ),
+        (
+            T4 + 'waiting_power: {value: "90%", source: measured, reference: x, date: "2026"}',
+            "my_gpu.yaml, waiting_power: 90% is not allowed; at most busy_power (80%)",
+        ),
+        (
+            T4 + 'idle_power: {value: "31%", source: measured, reference: x, date: "2026"}',
+            "my_gpu.yaml, idle_power: 31% is not allowed; at most waiting_power (30%)",
+        ),
         ("title: [", "my_gpu.yaml:2: not a valid YAML document"),
     ],
 )
@@ -261,6 +269,14 @@ def test_sweeps_know_the_files_that_they_read(write_host: Write) -> None:
         (
             G4DN + f"busy_core_rate: {FIGURE % '120%'}",
             "my_host.yaml, busy_core_rate: 120% is not allowed; above 0% and at most 100%",
+        ),
+        (
+            G4DN + 'pue: {value: 0.9, source: measured, reference: x, date: "2026"}',
+            "my_host.yaml, pue: 0.9 is not allowed; at least 1 and at most 10",
+        ),
+        (
+            G4DN + 'pue: {value: 1.2, source: assumed, low: 0.9, high: 1.3, reference: x, date: "2026"}',
+            "my_host.yaml, pue: 0.9 is not allowed; at least 1 and at most 10",
         ),
         (G4DN + f"wake_s: {FIGURE % '1ms'}", "my_host.yaml, wake_s: unknown key"),
         (G4DN + "gpudirect: true", "my_host.yaml, gpudirect: is not {value: true or false"),

@@ -290,6 +290,14 @@ QUESTION = {
 }
 
 
+def test_a_training_is_asked_for_with_its_accuracy_and_its_cost() -> None:
+    goal = Goal(most_cost=2e6, confidence=0.9, accuracy=0.78)
+    assert goal.text == (
+        "cheapest way to train to 78 % validation accuracy for 2,000,000 USD or less, with a chance of at least 90 %"
+    )
+    assert goal.targets == "the target (2,000,000 USD for the training)"
+
+
 def test_a_grid_that_is_too_large_needs_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ScenarioError, match=r"--limit: 54 settings are more than 40; .*gcnsim\[recommend\]"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from jsonschema import validate
@@ -44,8 +44,11 @@ def test_energy_is_power_times_busy_and_waiting_seconds_of_every_worker(devices:
     for worker, name in zip(parts, [name for name in devices.split(",") for _ in range(2)], strict=True):
         gpu = hardware.device(name)
         waiting_s = result.metrics.iteration_s - worker.compute_s
-        busy = value(gpu.busy_power) * worker.compute_s + value(gpu.waiting_power) * waiting_s
-        joules += value(gpu.power) * (busy + value(host.host_power) * result.metrics.iteration_s)
+        joules += value(gpu.power) * value(gpu.busy_power) * worker.compute_s
+        joules += value(gpu.power) * value(gpu.waiting_power) * waiting_s
+    for name in devices.split(","):
+        boards = 2 * value(hardware.device(name).power)
+        joules += max(value(host.host_power) * boards, value(host.host_floor)) * result.metrics.iteration_s
     (row,) = asked("what-if", answer.payload)["rows"]
     assert row["joules"] == pytest.approx(1.2 * joules, rel=1e-6)
     assert row["watts"] * result.metrics.iteration_s == pytest.approx(row["joules"])
@@ -58,7 +61,7 @@ def test_without_a_training_cost_and_co2_are_of_a_thousand_iterations() -> None:
     assert row["cost_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.30)
     assert row["kg_co2_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.38)
     assert row["kwh"] is None
-    assert "kg CO2 per 1,000 iterations" in " ".join(str(answer).split())
+    assert " g CO2 per 1,000 iterations" in " ".join(str(answer).split())
 
 
 def test_what_is_given_is_not_drawn() -> None:
@@ -67,8 +70,9 @@ def test_what_is_given_is_not_drawn() -> None:
         for given in ({"carbon": "380g/kWh"}, {"pue": 1.3, "gpu_power": "56W"})
     )
     named = [{item["name"] for item in found["assumptions"]} for found in (wide, narrow)]
-    assert named[0] == {"t4.busy_power", "t4.waiting_power", "generic-16.host_power", "generic-16.pue"}
-    assert named[1] == {"t4.waiting_power", "generic-16.host_power"}
+    server = {"generic-16.host_power", "generic-16.host_floor"}
+    assert named[0] == {"t4.busy_power", "t4.waiting_power", "generic-16.pue"} | server
+    assert named[1] == {"t4.waiting_power"} | server
     assert all(item["in_interval"] for item in wide["assumptions"])
 
 
@@ -122,7 +126,7 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
         minimise="time",
         processes=1,
         electricity="0.30EUR/kWh",
-        purchase=["g4dn.xlarge=3000EUR", "9USD"],
+        purchase="g4dn.xlarge=3000EUR",
         life_years=4,
         in_use="50%",
     )
@@ -141,6 +145,149 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
     assert f"buying pays off after {own['months']:.3g} months" in " ".join(str(found).split())
 
 
+GIVEN_POWER: Final = (
+    "cluster.figures=t4.busy_power=50%,t4.waiting_power=50%,t4.idle_power=10%,"
+    "{host}.host_power=0.5,{host}.host_floor=10W,{host}.pue=1.5"
+)
+"""A T4 in use draws 35 W whatever it does, an unused one 7 W, the rest of a server 35 W for each, its building half as
+much again."""
+
+
+def test_energy_co2_and_months_to_break_even_by_hand() -> None:
+    answer = gcnsim.what_if(
+        gpus=2,
+        method="pipegcn",
+        iterations_needed=1_000_000,
+        electricity="300USD/MWh",
+        carbon="400g/kWh",
+        purchase="2000USD",
+        life_years=4,
+        in_use=0.5,
+        prices=hardware.PriceBook.of(["t4=0.50USD/h"]),
+        overrides=[GIVEN_POWER.format(host="generic-16")],
+        processes=1,
+    )
+    (row,) = asked("what-if", answer.payload)["rows"]
+    hours = 1e6 * answer.rows[0].iteration_s / 3600
+    assert row["watts"] == pytest.approx(210), "(2 x 35 + 70) x 1.5"
+    assert row["joules"] == pytest.approx(210 * answer.rows[0].iteration_s)
+    assert (row["kwh"], row["cost"], row["kg_co2"]) == pytest.approx([0.210 * hours, 0.063 * hours, 0.084 * hours])
+    own = row["own"]
+    assert own["owned_per_hour"] == pytest.approx(2000 / (4 * 12 * 730 * 0.5) + 0.063)
+    assert own["rented_per_hour"] == pytest.approx(2 * 0.50)
+    assert own["months"] == pytest.approx(2000 / (0.5 * 730 * (1.00 - 0.063)))
+    assert asked("what-if", answer.payload)["assumptions"] == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "watts", "bought", "rented", "rent"),
+    [
+        ({"host": "g4dn.12xlarge", "gpus": 2}, 1.5 * (2 * 35 + 2 * 7 + 4 * 35), (1, 4), 4, 3.912),
+        ({"gpus": 5}, 1.5 * (5 * 35 + 7 + 6 * 35), (3, 2), 5, 5 * 0.526),
+        ({"gpus": 1}, 1.5 * (35 + 35), (1, 1), 1, 0.526),
+    ],
+)
+def test_unused_gpus_of_a_server_draw_idle_power_and_are_paid_for(
+    machine: dict[str, Any], watts: float, bought: tuple[int, int], rented: int, rent: float
+) -> None:
+    power = [GIVEN_POWER.format(host=machine.get("host", "generic-16"))]
+    answer = gcnsim.what_if(**machine, method="pipegcn", processes=1, **BOUGHT, purchase="3000USD", overrides=power)
+    (row,) = asked("what-if", answer.payload)["rows"]
+    own = row["own"]
+    assert row["watts"] == pytest.approx(watts)
+    assert (own["servers"], own["gpus_per_server"], own["rented_gpus"]) == (*bought, rented)
+    assert own["purchase"] == bought[0] * 3000
+    assert own["rented_per_hour"] == pytest.approx(rent)
+
+
+def test_gpus_that_only_whole_instances_have_are_rented_with_them() -> None:
+    question: dict[str, Any] = {"device": "a100-40", "gpus": 4, "method": "pipegcn", "processes": 1, **BOUGHT}
+    answer = gcnsim.what_if(**question, purchase="20000USD")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert answer.rows[0].cost_per_hour == pytest.approx(21.957642 / 2), "the answer's costs are of half an instance"
+    assert row["own"]["rented_per_hour"] == pytest.approx(21.957642)
+    text = " ".join(str(answer).split())
+    assert "(2 servers of 2 GPUs), rented 21.96 (8 GPUs): " in text
+
+
+def test_interruptions_of_spot_servers_are_rented_too() -> None:
+    question: dict[str, Any] = {"gpus": 2, "method": "pipegcn", "processes": 1, **BOUGHT, "purchase": "3000USD"}
+    question |= {"iterations_needed": 500_000, "checkpoint": "30s", "restart": "5min", "mtbf": "500h"}
+    question["prices"] = hardware.PriceBook.of(pricing="spot")
+    calm, spot = (gcnsim.what_if(**question, interruptions=rate).payload for rate in (None, 0.5))
+    (calm_own,), (own,) = ([row["own"] for row in found["energy"]["rows"]] for found in (calm, spot))
+    seconds = [found["target"]["rows"][0]["failures"]["seconds"] for found in (calm, spot)]
+    assert calm_own["rented_hours"] == 1, "a bought machine fails as often"
+    assert own["rented_hours"] == pytest.approx(seconds[1] / seconds[0])
+    assert own["rented_per_hour"] == pytest.approx(calm_own["rented_per_hour"] * seconds[1] / seconds[0])
+    assert own["months"] < calm_own["months"]
+    electricity = own["owned_per_hour"] - 3000 / (48 * own["hours_per_month"])
+    saved = own["rented_per_hour"] - electricity
+    assert own["months"] == pytest.approx(3000 / (saved * own["hours_per_month"]))
+
+
+def test_a_rented_training_without_end_has_no_months() -> None:
+    answer = gcnsim.what_if(
+        **SMALL, **BOUGHT, purchase="3000USD", iterations_needed=500_000, checkpoint="30s", restart="1h",
+        interruptions=20.0, prices=hardware.PriceBook.of(pricing="spot"),
+    )  # fmt: skip
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert (row["kwh"], row["own"]["months"], row["own"]["rented_hours"]) == (None, None, None)
+    assert "a rented machine is practically never done" in " ".join(str(answer).split())
+
+
+def test_servers_of_different_gpus_are_bought_at_their_own_prices() -> None:
+    answer = gcnsim.what_if(
+        **SMALL, **BOUGHT, purchase=["t4=1000USD", "a10g=4000USD"], overrides=["cluster.devices=t4,a10g"]
+    )
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["own"]["purchase"] == 5000
+    assert "; no rent is known" in " ".join(str(answer).split())
+
+
+def test_a_server_of_unknown_power_is_named() -> None:
+    answer = gcnsim.what_if(**SMALL, pue=1.2, overrides=["cluster.devices=t4,gh200"])
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["unknown"] == "the power of gh200 is not in the catalogue; --gpu-power gives it"
+
+
+@pytest.mark.parametrize(
+    ("price", "usd"),
+    [
+        ("0", 0.0), (0, 0.0), ("0EUR/kWh", 0.0), ("30ct/kWh", 0.30), ("12 cents per kWh", 0.12), ("90USD/MWh", 0.09),
+        ("$0.12/kWh", 0.12), ("12 US cents/kWh", 0.12), (".5usd/KWH", 0.5),
+    ],
+)  # fmt: skip
+def test_prices_of_electricity_as_people_write_them(price: Any, usd: float) -> None:
+    site = site_of(WhatIf(electricity=price), hardware.PriceBook())
+    assert site is not None
+    assert site.price == pytest.approx(usd)
+
+
+def test_cents_are_of_the_currency_of_costs() -> None:
+    site = site_of(WhatIf(electricity="30ct/kWh"), hardware.PriceBook.of(currency="EUR"))
+    assert site is not None
+    assert site.price == pytest.approx(0.30)
+
+
+@pytest.mark.parametrize(
+    ("carbon", "kg"),
+    [("0", 0.0), (0, 0.0), ("0g/kWh", 0.0), ("380kg/MWh", 0.38), ("380 gCO2e/kWh", 0.38), ("1000lb/MWh", 0.45359237)],
+)
+def test_carbon_as_people_write_it(carbon: Any, kg: float) -> None:
+    site = site_of(WhatIf(carbon=carbon), hardware.PriceBook())
+    assert site is not None
+    assert site.carbon == pytest.approx(kg)
+
+
+def test_large_amounts_are_readable() -> None:
+    answer = gcnsim.what_if(**SMALL, carbon="400g/kWh", iterations_needed=10**11)
+    text = " ".join(str(answer).split())
+    assert re.search(r"[\d,]+ years .* 100,000,000,000 iterations \(your figure for every method\)", text)
+    assert re.search(r"until done [\d.]+ GWh \([\d.]+ GWh to [\d.]+ GWh\), [\d,]+ t CO2", text)
+    assert not re.search(r"\de[+-]\d", text)
+
+
 def test_dear_electricity_never_pays() -> None:
     answer = gcnsim.what_if(**SMALL, electricity="9USD/kWh", purchase="3000USD", life_years=4, in_use="50%")
     (row,) = asked("what-if", answer.payload)["rows"]
@@ -154,7 +301,9 @@ def test_dear_electricity_never_pays() -> None:
         ({"electricity": "0.3EUR"}, "--electricity: '0.3EUR' is not a price of a kWh; write e.g. 0.30EUR/kWh"),
         ({"electricity": "0.3XXX/kWh"}, "--electricity: no exchange rate of XXX is known"),
         ({"carbon": "380"}, "--carbon: '380' has no unit; write a mass of CO2 per kWh with its unit, e.g. 380g/kWh"),
-        ({"carbon": "0g/kWh"}, "--carbon: '0g/kWh' is not allowed; a mass of CO2 per kWh above 0"),
+        ({"carbon": "-1g/kWh"}, "--carbon: '-1g/kWh': a mass of CO2 per kWh cannot be negative"),
+        ({"electricity": "-1EUR/kWh"}, "--electricity: '-1EUR/kWh' is not a price of a kWh"),
+        ({"electricity": "30quid/kWh"}, "--electricity: '30quid/kWh' is not a price of a kWh"),
         ({"carbon": "1e30g/kWh"}, "--carbon: '1e30g/kWh' is not allowed; at most 100kg/kWh"),
         ({"electricity": "1e9USD/kWh"}, "--electricity: '1e9USD/kWh' is not allowed; at most 1,000,000 a kWh"),
         ({"gpu_power": "1e9W"}, "--gpu-power: '1e9W' is not allowed; at most 100kW"),
@@ -166,6 +315,31 @@ def test_dear_electricity_never_pays() -> None:
         (BOUGHT | {"purchase": "1EUR", "life_years": 0}, "--life-years: 0 is not allowed; a number of at least 0.1"),
         (BOUGHT | {"purchase": "1EUR", "in_use": "0%"}, "--in-use: '0%' is not allowed; a share above 0%"),
         (BOUGHT | {"purchase": ["1EUR", "2EUR"]}, "--purchase: any server is given twice"),
+        (BOUGHT | {"purchase": ["t4=1EUR", "T4=2EUR"]}, "--purchase: t4 is given twice"),
+        (BOUGHT | {"purchase": ["t4=1EUR", "generic-16=2EUR"]}, "--purchase: the price of t4 is one too many"),
+        (BOUGHT | {"purchase": ["1EUR", "t4=2EUR"]}, "--purchase: the price of any server is one too many"),
+        (BOUGHT | {"purchase": 3000}, "--purchase: '3000' is not an amount with its currency; write e.g. 100USD"),
+        (BOUGHT | {"purchase": 0}, "--purchase: '0' is not an amount with its currency"),
+        (
+            BOUGHT | {"purchase": "t4=1EUR", "overrides": ["cluster.devices=t4,a10g"]},
+            "--purchase: the servers of a10g have no price; give a10g=PRICE",
+        ),
+        (
+            {"overrides": ["cluster.figures=t4.power=60W"]},
+            "cluster.figures: t4.power changes the energy alone; ask for it, e.g. with --pue 1.3",
+        ),
+        (
+            {"pue": 1.2, "overrides": ["cluster.figures=generic-16.pue=1.1"]},
+            "--pue: cluster.figures gives generic-16.pue too; allowed: one of them",
+        ),
+        (
+            {"pue": 1.2, "overrides": ["cluster.figures=t4.waiting_power=90%"]},
+            "cluster.figures: t4.waiting_power=90% is not allowed; at most busy_power (80%)",
+        ),
+        (
+            {"carbon": "0", "overrides": ["cluster.figures=generic-16.pue=0.9"]},
+            "generic-16.pue=0.9 is not allowed; at least 1 and at most 10",
+        ),
         (BOUGHT | {"purchase": "0EUR"}, "--purchase: '0EUR' is not allowed; an amount above 0"),
         (BOUGHT | {"purchase": "x10=1EUR"}, "--purchase: unknown device or host 'x10'"),
         (BOUGHT | {"purchase": "a10g=1EUR"}, "--purchase: a10g is in no machine of the question; they have"),

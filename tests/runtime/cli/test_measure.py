@@ -228,7 +228,7 @@ def test_a_part_that_does_not_fit_is_left_out_and_says_by_how_much(
     ]
     assert [part["part"] for part in head["parts"]] == [0, 2]
     assert set(rows["part"]) == {0, 2}
-    assert "  part 1 left out: does not fit into memory (4.88 KiB needed, 1000 B free)\n" in capsys.readouterr().out
+    assert "  part 1 left out: does not fit into memory (4.88 KiB needed, 1,000 B free)\n" in capsys.readouterr().out
 
 
 def test_nothing_stays_of_a_part_for_which_memory_runs_out_later(

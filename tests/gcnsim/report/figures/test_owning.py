@@ -7,7 +7,7 @@ import pytest
 from gcnsim.report.figures.owning import owning_figure, owning_of
 from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent
 
-OWN = OwnOrRent(4800.0, 1.5, 1.25, 2.0, 3.0, 24.0, 20.0, 30.0, 48.0, 100.0)
+OWN = OwnOrRent(4800.0, 1.5, 1.25, 2.0, 3.0, 24.0, 20.0, 30.0, 48.0, 100.0, 1, 1, 1, 1.0)
 """48 months of 100 hours: 1 an hour for the machine, and 0.5 for electricity."""
 
 
@@ -26,7 +26,7 @@ def test_a_bought_machine_begins_at_its_price_and_a_rented_one_at_nothing() -> N
     assert figure["layout"]["yaxis"]["title"]["text"] == "Cost until then (EUR)"
 
 
-@pytest.mark.parametrize("own", [None, replace(OWN, rented_per_hour=None)])
+@pytest.mark.parametrize("own", [None, replace(OWN, rented_per_hour=None), replace(OWN, rented_hours=None)])
 def test_without_both_prices_nothing_is_drawn(own: OwnOrRent | None) -> None:
     assert owning_of(report(own)) is None
     assert owning_of(None) is None
