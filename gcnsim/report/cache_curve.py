@@ -10,7 +10,8 @@ from typing import Any
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.terminal import aligned
 from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
-from gcnsim.report.page.templates import Sheet, write_figure
+from gcnsim.report.page.sections import Section, write_report
+from gcnsim.report.page.templates import Sheet
 from gcnsim.trace import CacheCurve, CacheTally
 from gcnsim.workload.caching import KINDS
 
@@ -101,14 +102,10 @@ def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
     info = cache_hits_data(curve)
     heads = [("rule", "k"), ("kind", "k"), *((f"{100 * size:g} % cached", "n") for size in info.sizes)]
     rates = [(line.name, line.kind, *(f"{100 * rate:.1f} %" for rate in line.hit_rates)) for line in info.lines]
-    write_figure(
-        path,
-        "cache-curve",
-        cache_hits_figure(info),
-        Sheet("Requests answered, all workers", heads, rates),
-        title=info.title,
-        heading="Hit rate by cache size",
-        caption="Hit rate of each cache policy against the share of boundary nodes that it keeps."
-        " Solid: filled once; dashed: refreshed; dotted: filled on demand.",
-        warned=curve.notes,
+    caption = (
+        "Hit rate of each cache policy against the share of boundary nodes that it keeps."
+        " Solid: filled once; dashed: refreshed; dotted: filled on demand."
     )
+    sheet = Sheet("Requests answered, all workers", heads, rates)
+    parts = [Section("Cache curve", cache_hits_figure(info), caption, (), sheet, info.legend)]
+    write_report(path, title=info.title, heading="Hit rate by cache size", warned=curve.notes, parts=parts)

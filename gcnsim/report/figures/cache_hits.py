@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.report.figures.style import MOST_LINES, escaped, layout, legend
+from gcnsim.report.figures.style import MOST_LINES, layout
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.trace import CacheCurve, CachePoint
 from gcnsim.workload.caching import KINDS
@@ -13,7 +13,7 @@ from gcnsim.workload.caching import KINDS
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_DASHES: Final = {"static": "solid", "refreshed": "dash", "demand": "dot"}
+_DASHES: Final = {"static": "solid", "refreshed": "6px,3px", "demand": "2px,2px"}
 
 
 class PolicyLine(NamedTuple):
@@ -32,6 +32,15 @@ class CacheHits(NamedTuple):
     title: str
     sizes: tuple[float, ...]
     lines: tuple[PolicyLine, ...]
+
+    @property
+    def legend(self) -> list[tuple[str, str, str]]:
+        """The name of each line, its colour in the light theme, and its dashes."""
+        return [
+            (f"{line.name} ({line.kind})", LIGHT.line(place)[0], _DASHES[line.kind])
+            for panel in self.panels
+            for place, line in enumerate(panel)
+        ]
 
     @property
     def panels(self) -> list[list[PolicyLine]]:
@@ -76,7 +85,7 @@ def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
             figure.add_trace(_drawn(data, line, index, theme), row=row, col=1)
     shape = layout(theme, "", "requests answered (%)", height=height)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
-    figure.update_layout(**(shape | legend(theme) | {"title": f"Hit rate by cache size: {escaped(data.title)}"}))
+    figure.update_layout(**shape)
     figure.update_xaxes(**axes["xaxis"], rangemode="tozero")
     figure.update_xaxes(title_text="boundary nodes cached (%)", row=len(panels), col=1)
     figure.update_yaxes(**axes["yaxis"], range=[0, 102])
