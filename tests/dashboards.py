@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ TOKEN = "a-token-of-some-length"
 PATIENCE_MS = 60_000
 """Other work on the machine may stop everything for a while."""
 
+ON_REQUEST = ("/compare", "/plan", "/validation")
+"""Pages whose work begins where the address asks a question."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -82,7 +85,7 @@ class Looking:
             self.headline()
         if urlsplit(path).path == "/sweep":
             self.page.wait_for_selector("#parallel .main-svg")
-        if urlsplit(path).path == "/timeline":
+        if urlsplit(path).path == "/timeline" or (urlsplit(path).path in ON_REQUEST and urlsplit(path).query):
             self.page.wait_for_selector("#figure-0 .main-svg")
 
     def kept(self, path: str) -> None:
@@ -92,6 +95,12 @@ class Looking:
             name = re.sub(r"[^a-z0-9]+", "-", f"{urlsplit(path).path}-{urlsplit(path).query}").strip("-") or "what-if"
             width = self.page.viewport_size["width"]
             self.page.screenshot(path=str(Path(folder) / f"{name}-{width}.png"), full_page=True)
+
+    def faults(self) -> list[tuple[str, list[str]]]:
+        """What axe finds wrong on the page; its policy must be off."""
+        self.page.add_script_tag(content=files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+        found = self.page.evaluate("axe.run()")["violations"]
+        return [(entry["id"], [node["html"][:120] for node in entry["nodes"]]) for entry in found]
 
     def headline(self, past: str = "") -> str:
         """The sentence, once it is another than `past`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from gcnsim.report.figures.curves import Series
 
 CURVES = 6
 """Most rows drawn against bandwidth, including the recommended one: more lines would be unreadable."""
@@ -124,14 +127,29 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
     Of the recommended setting first, then of those asked for on its machine.
     """
-    from gcnsim.report.figures.curves import Curve, MeasuredPoint, Series
+    from gcnsim.report.figures.curves import Curve, MeasuredPoint
 
     best = answer.recommended.scenario
     simulated = [scenario for scenario in scenarios(answer.base, answer.grid) if scenario.cluster == best.cluster]
-    rows = list(dict.fromkeys([best, *simulated]))[:CURVES]
+    series = bandwidth_series(answer.studies, best, list(dict.fromkeys([best, *simulated]))[:CURVES], progress)
+    machine = rows_of_machine(answer.told)
+    runs = [item for item in answer.told.measured or () if answer.told.results[item.row] in machine]
+    points = [
+        MeasuredPoint(run.setting, answer.told.results[run.row].bandwidth_bytes_per_s, run.measured_s) for run in runs
+    ]
+    asked_for = {row.bandwidth_bytes_per_s for row in answer.told.results}
+    return Curve("bandwidth", series, tuple(points), tuple(sorted(asked_for)))
+
+
+def bandwidth_series(
+    studies: StudyCache, best: Scenario, rows: Sequence[Scenario], progress: Progress
+) -> tuple[Series, ...]:
+    """A line for each of the settings, at 1/8 to 8 times the bandwidth of the recommended one."""
+    from gcnsim.report.figures.curves import Series
+
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
-    curves = sweep_bandwidth(answer.studies, rows, values, progress)
-    series = tuple(
+    curves = sweep_bandwidth(studies, rows, values, progress)
+    return tuple(
         Series(
             _label(row.method),
             values,
@@ -142,13 +160,6 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
         )
         for row, curve in zip(rows, curves, strict=True)
     )
-    machine = rows_of_machine(answer.told)
-    runs = [item for item in answer.told.measured or () if answer.told.results[item.row] in machine]
-    points = [
-        MeasuredPoint(run.setting, answer.told.results[run.row].bandwidth_bytes_per_s, run.measured_s) for run in runs
-    ]
-    asked_for = {row.bandwidth_bytes_per_s for row in answer.told.results}
-    return Curve("bandwidth", series, tuple(points), tuple(sorted(asked_for)))
 
 
 def rows_of_machine(what_if: WhatIf) -> list[Row]:

@@ -116,11 +116,10 @@ class RunTimeline:
 
         Raises FileError.
         """
-        from gcnsim.report.figures.timeline import facts_of_run
         from gcnsim.timeline.run_perfetto import TracedRun, write_both
 
         spans = self.run.timeline()
-        measured = TracedRun(spans, facts_of_run(self.run, spans), "measured")
+        measured = TracedRun(spans, self.run.facts(spans), "measured")
         write_both(path, self.title, measured, traced(self.predicted, "predicted"), detail=detail)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcnsim.api.answer import bandwidth_series
 from gcnsim.api.measured import those_measured
 from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
 from gcnsim.api.targets import site_of, target_of
@@ -24,6 +25,8 @@ from gcnsim.planning.capacity_answer import recommend as _recommend
 from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
 from gcnsim.planning.capacity_settings import Machines
 from gcnsim.planning.recommend import Rule
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.what_if import Progress
 from gcnsim.results import Advice, PointReport
 from gcnsim.scenario import Scenario
 from gcnsim.scenario.option import LIST, flag, listed
@@ -40,11 +43,13 @@ class Recommended:
     """A recommendation: the choice, the other options, and ways to print and write them.
 
     `repr` gives the verdict and the table, and notebooks show the same; `str` gives everything that the command line
-    prints. told: the results as dataclasses. chosen: the simulated run of the choice.
+    prints. told: the results as dataclasses. chosen: the simulated run of the choice. studies: what it was computed
+    with.
     """
 
     told: Advice
     chosen: Result
+    studies: StudyCache
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -98,14 +103,18 @@ class Recommended:
 
         write_options_csv(path, self.told)
 
-    def to_html(self, path: str | Path) -> None:
-        """Write the recommendation as one offline page: why, time against cost, what moves the time.
+    def to_html(self, path: str | Path, progress: Progress = lambda _: None) -> None:
+        """Write the recommendation as one offline page: why, time against cost, where the time goes, what moves it, and
+        of the choice the timeline and the time at other bandwidths, which this estimates.
 
         Raises FileError.
         """
+        from gcnsim.report.figures.curves import Curve
         from gcnsim.report.page.sections import write_advice
 
-        write_advice(path, self.told)
+        scenario = self.chosen.scenario
+        series = bandwidth_series(self.studies, scenario, [scenario], progress)
+        write_advice(path, self.told, Curve("bandwidth", series, (), (scenario.cluster.bandwidth,)), self.chosen)
 
 
 @keywords(Recommend)
@@ -142,7 +151,7 @@ def recommend(recommendation: Recommend) -> Recommended:
     recommended = _recommend(
         base, question, recommendation.processes or cores(), own, recommendation.say, recommendation.note
     )
-    return Recommended(recommended.advice, recommended.chosen)
+    return Recommended(*recommended)
 
 
 def _scenario(question: Recommend, graph: str | Path | Graph | None) -> Scenario:

@@ -172,6 +172,7 @@ def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None,
     writes: list[Callable[[], object]] = [lambda: api.write_json(out, recommendation.payload)] if out else []
     if csv:
         writes.append(lambda: recommendation.to_csv(csv))
-    if html:
-        writes.append(lambda: recommendation.to_html(html))
-    show_and_write(text, *writes)
+    with progress() as say:
+        if html:
+            writes.append(lambda: recommendation.to_html(html, say))
+        show_and_write(text, *writes)

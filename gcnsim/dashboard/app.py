@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -26,7 +26,7 @@ from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import form_callbacks, forms, what_if
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
-from gcnsim.report.palette import THEMES
+from gcnsim.report.palette import THEMES, darkened
 
 
 def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
@@ -108,25 +108,25 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
         if lines:
             shown += [html.H3(title), html.Ul([html.Li(line) for line in lines])]
     path = job.folder / FIGURES
-    for index, entry in enumerate(json.loads(path.read_text(encoding="utf-8")) if path.exists() else []):
+    figures = path.read_text(encoding="utf-8") if path.exists() else "[]"
+    links = iter(texts.get("links", ()))
+    for index, entry in enumerate(json.loads(darkened(figures) if theme == "dark" else figures)):
         marks = [(name, THEMES[theme].color(color), hatched) for name, color, hatched in entry["legend"]]
+        marks += [(name, color, False) for name, color, _ in entry["lines"]]
         shown += [html.H3(entry["title"]), *([parts.legend(marks)] if marks else [])]
-        shown.append(parts.graph(f"figure-{index}", entry[theme]))
-        shown.append(html.P(entry["caption"], className="note"))
-        if index == 0:
-            shown += [_sheet(sheet, texts["links"]) for sheet in texts.get("sheets", ())]
+        if entry["drawn"]:
+            shown += [parts.graph(f"figure-{index}", entry["drawn"]), html.P(entry["caption"], className="note")]
+        shown += [_sheet(entry["sheet"], links)] if entry["sheet"] else []
     if texts.get("text"):
         words = html.Pre(text(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
         shown.append(html.Details([html.Summary("The same as text"), words]))
     return html.Div(shown)
 
 
-def _sheet(sheet: Mapping[str, Any], links: Sequence[str | None]) -> html.Div:
-    """A table; the first cell of a row leads to the page that answers it."""
-    rows = [
-        [html.A(first, href=link) if link else first, *cells]
-        for (first, *cells), link in zip(sheet["rows"], links, strict=True)
-    ]
+def _sheet(sheet: Mapping[str, Any], links: Iterator[str | None]) -> html.Div:
+    """A table; the first cell of a row leads to the page that answers it, where there is one."""
+    rows = [[html.A(first, href=link) if (link := next(links, None)) else first, *cells]
+            for first, *cells in sheet["rows"]]  # fmt: skip
     return parts.sheet(sheet["caption"], [head for head, _ in sheet["heads"]], rows, sheet["marked"])
 
 
@@ -218,6 +218,7 @@ def _pages(app: Dash, behind: AppState) -> None:
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "remember"),
         Output("theme-button", "title"),
+        Output("link", "content"),
         Input("query", "data"),
         prevent_initial_call=True,
     )

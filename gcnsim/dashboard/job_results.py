@@ -1,14 +1,13 @@
-"""The results of the pages' jobs: a sentence, figures in both themes, and files to download."""
+"""The results of the pages' jobs: a sentence, the sections of the same pages offline, and files to download."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import GcnsimError, plural
@@ -18,43 +17,45 @@ from gcnsim.dashboard.state import PageQuestion, moved
 from gcnsim.hardware import instance_of
 from gcnsim.methods import has_knob
 from gcnsim.report.answer.rows import bandwidth_text, plain
-from gcnsim.report.page.templates import Sheet
 from gcnsim.results import PointReport, TargetRow
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.scenario.train_command import train_script
 
+if TYPE_CHECKING:
+    from gcnsim.report.page.sections import Section
+
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
-Legend = Sequence[tuple[str, str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
     """What a page shows of its job. heading: the answer in a sentence; context: what it is of; text: as the command
-    line prints it; sheets: tables, below the first figure; links: of each row of theirs the page that answers it.
+    line prints it; links: of each row of the first table the page that answers it.
     """
 
     heading: str
-    figures: list[dict[str, Any]] = field(default_factory=list)
+    sections: Sequence[Section] = ()
     text: str = ""
     context: Context | None = None
-    sheets: Sequence[Sheet] = ()
     links: Sequence[str | None] = ()
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The sections as plain data, their figures in the light theme."""
+        return [
+            section._asdict()
+            | {
+                "drawn": None if section.drawn is None else json.loads(section.drawn.to_json()),
+                "sheet": None if section.sheet is None else section.sheet._asdict(),
+            }
+            for section in self.sections
+        ]
 
     @property
     def texts(self) -> dict[str, Any]:
         """The texts as plain data."""
-        sheets = [sheet._asdict() for sheet in self.sheets]
-        said = {"heading": self.heading, "context": self.context, "text": self.text}
-        return said | {"sheets": sheets, "links": list(self.links)}
-
-
-def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: Legend = ()) -> dict[str, Any]:
-    """A figure in both themes as plain data. legend: names, colours of a theme, whether hatched."""
-    from gcnsim.report.palette import THEMES
-
-    themes = {name: json.loads(draw(theme).to_json()) for name, theme in THEMES.items()}
-    return {"title": title, "caption": caption, "legend": list(legend), **themes}
+        return {"heading": self.heading, "context": self.context, "text": self.text, "links": list(self.links)}
 
 
 def write_setting(folder: Path, scenario: Scenario, training: TargetRow | None = None) -> None:
@@ -101,8 +102,8 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run with its prediction. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.planning.certainty import label_of
-    from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
-    from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
+    from gcnsim.report.figures.timeline import timeline_of_result
+    from gcnsim.report.page.sections import DrawnTimeline, timeline_sections, write_timelines, write_timelines_csv
 
     if "run" in options:
         run_timeline = api.run_timeline(options["run"], options["calibration"], say, options["measured_compute"])
@@ -129,25 +130,13 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)
     write_timelines_csv(folder / "timeline.csv", shown)
-    until = max(timeline.data.length_s for timeline in shown)
-    figures = [
-        themed_figure(
-            timeline.name.capitalize(),
-            caption_of(timeline.data),
-            partial(timeline_figure, timeline.data, until_s=until),
-            timeline.data.legend,
-        )
-        for timeline in shown
-    ]
-    return JobResult(heading, figures, context=context)
+    return JobResult(heading, timeline_sections(shown), context=context)
 
 
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     """A recommendation: time against cost, and the sensitivity of the time. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report.figures.front import front_data, front_figure
-    from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
-    from gcnsim.report.page.sections import options_sheet
+    from gcnsim.report.page.sections import advice_sections
     from gcnsim.report.recommended import shown_points
 
     prices = api.PriceBook.of(**options["prices"]) if "prices" in options else None
@@ -156,19 +145,7 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     api.write_json(folder / "answer.json", found.payload)
     write_setting(folder, found.chosen.scenario, found.told.training)
     found.to_csv(folder / "options.csv")
-    found.to_html(folder / "answer.html")
-    front, tornado = front_data(found.told), tornado_of_advice(found.told)
-    figures = []
-    if front.options:
-        left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
-        caption = (
-            "Options that nothing clearly beats, with their 90 % intervals and their numbers in the table; click a "
-            f"numbered point or its number for its answer.{left}"
-        )
-        figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), front.legend))
-    if tornado.swings:
-        caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
-        figures.append(themed_figure("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
+    found.to_html(folder / "answer.html", progress=say)
     choice = found.told.choice
     ends = range_text(choice.seconds_low, choice.seconds_high)
     context = Context(
@@ -178,7 +155,10 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     links = [
         None if options.get("dataset") is None else what_if_address(point) for point in shown_points(found.told)[0]
     ]
-    return JobResult(found.told.verdict, figures, str(found), context, [options_sheet(found.told)], links)
+    first, *others = advice_sections(found.told)
+    hint = " Click a numbered point, or its number, for its answer." if any(links) else ""
+    sections = [first._replace(caption=first.caption + hint), *others]
+    return JobResult(found.told.verdict, sections, str(found), context, links)
 
 
 def what_if_address(point: PointReport) -> str | None:
@@ -219,8 +199,7 @@ def compare(options: Options, folder: Path, say: Say) -> JobResult:
     """Two iterations: the time of each by part, and the difference by part. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.comparison import write_parts_csv
-    from gcnsim.report.figures.breakdown import breakdown_figure, sides_data
-    from gcnsim.report.figures.difference import difference_data, difference_figure
+    from gcnsim.report.page.sections import comparison_sections
 
     found = api.compare(options["a"], options["b"], progress=say)
     # The sides are called what the page's user called them.
@@ -230,29 +209,13 @@ def compare(options: Options, folder: Path, say: Say) -> JobResult:
     api.write_json(folder / "answer.json", found)
     api.write_comparison(folder / "answer.html", found)
     write_parts_csv(folder / "parts.csv", found)
-    sides, change = sides_data(found), difference_data(found)
-    still = f" Less than 0.1 % of the iteration each: {', '.join(change.still)}." if change.still else ""
-    figures = [
-        themed_figure(
-            "Where the difference goes",
-            f"Bars to the right: B takes longer than A.{still}",
-            partial(difference_figure, change),
-        ),
-        themed_figure(
-            "Where the time goes",
-            f"One {found['per']} of the slowest worker of each side; hatched work adds no time.",
-            partial(breakdown_figure, sides),
-            sides.legend,
-        ),
-    ]
-    context = of_comparison(found)
-    return JobResult(found["says"][0], figures, api.render_comparison(found), context)
+    return JobResult(found["says"][0], comparison_sections(found), api.render_comparison(found), of_comparison(found))
 
 
 def validate(options: Options, folder: Path, say: Say) -> JobResult:
     """Recorded runs and their predictions: against each other, and the error by configuration. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
+    from gcnsim.report.evidence import validation_sections
 
     found = api.validate(
         options["runs"], options.get("calibration"), measured_compute=options.get("measured_compute", ()), progress=say
@@ -260,32 +223,12 @@ def validate(options: Options, folder: Path, say: Say) -> JobResult:
     say("drawing")
     api.write_json(folder / "answer.json", found)
     api.write_validation(folder, found)
-    data, errors = validation_data(found), errors_data(found)
-    left = f" {errors.left_out} configurations with smaller errors are left out." if errors.left_out else ""
-    figures = [
-        themed_figure(
-            "Predicted against measured",
-            "A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval, the bar"
-            " across it the spread of its configuration's repeats.",
-            lambda theme: validation_figure(data, theme).update_layout(showlegend=False),
-            data.legend,
-        ),
-        themed_figure(
-            "Error by configuration",
-            f"The bar is the mean of a configuration's runs, the marks are its runs.{left}",
-            partial(errors_figure, errors),
-            errors.legend,
-        ),
-    ]
     heading = (
         f"{plural(found['runs'], 'run')} predicted with a mean absolute error of {100 * found['mape']:.1f} %,"
         f" bias {100 * found['bias']:+.1f} %."
     )
-    context = of_validation(found)
-    return JobResult(heading, figures, api.render_validation(found), context)
+    return JobResult(heading, validation_sections(found), api.render_validation(found), of_validation(found))
 
-
-TORNADO: Final = (("knob", "compute", False), ("assumption", "assumption", False))
 
 JOBS: Final[Mapping[str, Callable[[Options, Path, Say], JobResult]]] = {
     "compare": compare,

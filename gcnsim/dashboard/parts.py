@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
-from gcnsim.report.page.html import one_cell, one_line
+from gcnsim.report.page.html import columns_sheet
 from gcnsim.results import Row
 
 LOG: Final = logging.getLogger("gcnsim.dashboard")
@@ -105,13 +105,8 @@ def _headed(head: str) -> dict[str, Any]:
 
 def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows of an answer as a table."""
-    columns = columns_of(rows)
-    heads = [one_line(column.head) for column in columns]
-    return sheet(
-        caption,
-        heads,
-        [list(map(one_cell, cells)) for cells in zip(*(column.cells for column in columns), strict=True)],
-    )
+    found = columns_sheet(columns_of(rows), caption)
+    return sheet(caption, [head for head, _ in found.heads], found.rows)
 
 
 def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()) -> html.Div:
@@ -193,11 +188,14 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
 
 
 def command_line(text: str = "") -> html.Div:
-    """The command line of the same question, to copy."""
+    """The command line of the same question, and the link to this page, to copy."""
+    copied = dcc.Clipboard(target_id="command", title="Copy the command")
+    link = dcc.Clipboard(id="link", title="Copy the link")
     return html.Div(
         [
             html.Span("The same on the command line", className="note"),
-            html.Div([html.Code(text, id="command"), dcc.Clipboard(target_id="command", title="Copy the command")]),
+            html.Div([html.Code(text, id="command"), copied]),
+            html.Div([html.Span("Link to this page", className="note"), link]),
         ],
         className="command",
     )

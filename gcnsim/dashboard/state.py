@@ -12,7 +12,7 @@ from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.fields import Choice
 from gcnsim.hardware import devices
 from gcnsim.methods import COMPARED, has_knob, methods
-from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec
+from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec, read_injected
 from gcnsim.scenario.option import plain, words
 from gcnsim.scenario.question import field_value, options
 from gcnsim.scenario.what_if import WhatIf
@@ -52,7 +52,7 @@ MOST_TEXT: Final = 300
 MOST_PIN: Final = 2_000
 """Characters of the address of a pinned question."""
 
-MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate")
+MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate", "inject")
 """Further fields of a what-if, each a text that its own rule reads."""
 
 MOST_OF: Final = {"layers": 16, "hidden": 4096}
@@ -60,6 +60,8 @@ MOST_OF: Final = {"layers": 16, "hidden": 4096}
 
 KNOBS: Final = ("rate",)
 """Those of them that only some methods have."""
+
+FAULT: Final = "inject"
 
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "bandwidth": (0.01, 10_000.0),
@@ -104,6 +106,7 @@ class PageQuestion:
     layers: str = ""
     hidden: str = ""
     rate: str = ""
+    inject: str = ""
     pin: str = ""
 
     @property
@@ -143,7 +146,11 @@ class PageQuestion:
         if self.methods:
             options["method"] = list(self.methods)
         given = {name: getattr(self, name) for name in MORE if getattr(self, name)}
-        options |= {name: field_value(WhatIf, name, text) for name, text in given.items() if name not in KNOBS}
+        options |= {
+            name: field_value(WhatIf, name, text) for name, text in given.items() if name not in (*KNOBS, FAULT)
+        }
+        if self.inject:
+            options[FAULT] = [self.inject]
         knobs: dict[str, Any] = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
         knobs |= {name: text for name, text in given.items() if name in KNOBS}
         return options | {
@@ -242,6 +249,9 @@ def names_of(name: str) -> tuple[str, ...]:
 
 def _read(name: str, text: str) -> str:
     """The text of a field of `MORE`, once it is checked: never a path, which a rule would read."""
+    if name == FAULT:
+        read_injected([text])
+        return text
     names = names_of(name)
     if names and text not in names:
         raise ScenarioError(f"{name}: unknown {text!r}; {nearest(text, names)}")

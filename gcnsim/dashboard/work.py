@@ -136,7 +136,7 @@ def _page(kind: str, options: Mapping[str, Any], folder: Path, say: Say) -> None
     from gcnsim.dashboard.job_results import JOBS
 
     result = JOBS[kind](options, folder, say)
-    _put(folder, FIGURES, result.figures)
+    _put(folder, FIGURES, result.shown)
     _put(folder, TEXTS, result.texts)
 
 

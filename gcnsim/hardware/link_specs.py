@@ -179,3 +179,8 @@ class LinkName:
     def in_server(self, gpus_per_server: int) -> Server | None:
         """The server that contains it, also for a worker's link; None for links of racks."""
         return self.of_server if self.of_worker is None else self.of_worker // gpus_per_server
+
+    def serves(self, worker: Rank, gpus_per_server: int) -> bool:
+        """Whether it belongs to this worker, to its server, or to no single one."""
+        own = self.in_server(gpus_per_server) in (None, worker // gpus_per_server)
+        return own and self.of_worker in (None, worker)

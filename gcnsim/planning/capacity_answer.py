@@ -65,10 +65,11 @@ class Question:
 
 
 class Recommended(NamedTuple):
-    """The result of a search. chosen: the study of the choice."""
+    """The result of a search. chosen: the study of the choice; studies: what it was computed with."""
 
     advice: Advice
     chosen: Result
+    studies: StudyCache
 
 
 def recommend(
@@ -122,7 +123,7 @@ def recommend(
     decision = decide(studies, searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
-    return Recommended(advice, decision.ranked[0].candidate.result)
+    return Recommended(advice, decision.ranked[0].candidate.result, studies)
 
 
 def _advice(

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.core.errors import FileError, plural
-from gcnsim.core.ids import FloatArray, Rank, Seconds
+from gcnsim.core.ids import FloatArray, IntArray, Rank, Seconds
 from gcnsim.core.json_files import canonical
 from gcnsim.records.calibration import settings
 from gcnsim.records.profiled_run import read_profiled_run
@@ -36,7 +36,9 @@ from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.breakdown import phases_of_means
 from gcnsim.timeline.parquet import read_spans
+from gcnsim.timeline.run_perfetto import MAIN, RunFacts
 
+PS_PER_S: Final = 1e12
 TIMELINE, TRACE = "timeline.parquet", "access.trace"
 
 COMPUTE: Final = "compute"
@@ -127,6 +129,23 @@ class RecordedRun:
     def timeline(self) -> Timeline:
         """All workers' spans. Raises FileError."""
         return read_spans(self.path / TIMELINE)
+
+    def facts(self, spans: Timeline) -> RunFacts:
+        """The end of each iteration on the last worker's main thread, and the first measured iteration, from its spans.
+
+        Raises FileError if an iteration has no span of such a thread.
+        """
+        main = np.isin(spans.stream, [index for index, name in enumerate(spans.streams) if name in MAIN])
+        iterations = spans.iteration[main]
+        count = int(iterations.max(initial=-1)) + 1
+        ends: IntArray = np.zeros(count, np.int64)
+        np.maximum.at(ends, iterations, spans.end_ps[main])
+        empty = np.flatnonzero(np.bincount(iterations, minlength=count) == 0)
+        if empty.size or count < self.iterations.size:
+            place = int(empty[0]) if empty.size else count
+            raise FileError(f"{self.path / TIMELINE}: has no span of a training thread in iteration {place}")
+        measured = np.rint(self.iterations * PS_PER_S).astype(np.int64)
+        return RunFacts(np.maximum.accumulate(ends), count - measured.size, {}, lengths=measured)
 
 
 def read_recorded_run(path: str | Path) -> RecordedRun:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.terminal import aligned
-from gcnsim.report.figures.style import MOST_LINES, escaped, layout, legend
-from gcnsim.report.page.templates import Sheet, write_figure
+from gcnsim.report.figures.style import MOST_LINES, layout
+from gcnsim.report.page.sections import Section, write_report
+from gcnsim.report.page.templates import Sheet
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 from gcnsim.workload.caching import KINDS
@@ -23,7 +24,7 @@ from gcnsim.workload.caching import KINDS
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_DASHES: Final = {"static": "solid", "refreshed": "dash", "demand": "dot"}
+_DASHES: Final = {"static": "solid", "refreshed": "6px,3px", "demand": "2px,2px"}
 
 
 class PolicyLine(NamedTuple):
@@ -42,6 +43,15 @@ class CacheHits(NamedTuple):
     title: str
     sizes: tuple[float, ...]
     lines: tuple[PolicyLine, ...]
+
+    @property
+    def legend(self) -> list[tuple[str, str, str]]:
+        """The name of each line, its colour in the light theme, and its dashes."""
+        return [
+            (f"{line.name} ({line.kind})", LIGHT.line(place)[0], _DASHES[line.kind])
+            for panel in self.panels
+            for place, line in enumerate(panel)
+        ]
 
     @property
     def panels(self) -> list[list[PolicyLine]]:
@@ -86,7 +96,7 @@ def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
             figure.add_trace(_drawn(data, line, index, theme), row=row, col=1)
     shape = layout(theme, "", "requests answered (%)", height=height)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
-    figure.update_layout(**(shape | legend(theme) | {"title": f"Hit rate by cache size: {escaped(data.title)}"}))
+    figure.update_layout(**shape)
     figure.update_xaxes(**axes["xaxis"], rangemode="tozero")
     figure.update_xaxes(title_text="boundary nodes cached (%)", row=len(panels), col=1)
     figure.update_yaxes(**axes["yaxis"], range=[0, 102])
@@ -196,14 +206,10 @@ def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
     info = cache_hits_data(curve)
     heads = [("rule", "k"), ("kind", "k"), *((f"{100 * size:g} % cached", "n") for size in info.sizes)]
     rates = [(line.name, line.kind, *(f"{100 * rate:.1f} %" for rate in line.hit_rates)) for line in info.lines]
-    write_figure(
-        path,
-        "cache-curve",
-        cache_hits_figure(info),
-        Sheet("Requests answered, all workers", heads, rates),
-        title=info.title,
-        heading="Hit rate by cache size",
-        caption="Hit rate of each cache policy against the share of boundary nodes that it keeps."
-        " Solid: filled once; dashed: refreshed; dotted: filled on demand.",
-        warned=curve.notes,
+    caption = (
+        "Hit rate of each cache policy against the share of boundary nodes that it keeps."
+        " Solid: filled once; dashed: refreshed; dotted: filled on demand."
     )
+    sheet = Sheet("Requests answered, all workers", heads, rates)
+    parts = [Section("Cache curve", cache_hits_figure(info), caption, (), sheet, info.legend)]
+    write_report(path, title=info.title, heading="Hit rate by cache size", warned=curve.notes, parts=parts)

@@ -17,8 +17,9 @@ from gcnsim.hardware import QUANTITIES
 from gcnsim.records.calibration import Calibration
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
-from gcnsim.report.figures.validation import validation_data, validation_figure
-from gcnsim.report.page.templates import Sheet, write_figure
+from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
+from gcnsim.report.page.sections import Section, write_report
+from gcnsim.report.page.templates import Sheet
 
 
 def render_calibration(record: Calibration, path: str) -> str:
@@ -121,20 +122,38 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
     for name, text in texts.items():
         with atomic_write(target / name, text=True) as file:
             file.write(text)
-    heads = [(head, "t") for head in RUN[:3]] + [(head, "n") for head in RUN[3:]]
-    write_figure(
+    write_report(
         target / "validation.html",
-        "validation",
-        validation_figure(validation_data(payload)),
-        Sheet("Milliseconds per iteration of each run", heads, _runs(payload)),
         title=f"{payload['runs']} recorded runs",
         label=validation_label(payload).partition(":")[0],
         heading=TITLE,
-        caption="A run on the dotted line is predicted exactly; the whisker is the prediction's 90 %"
-        " interval, the bar across it the spread of its configuration's repeats.",
         warned=_notes(payload),
         said=validation_lines(payload),
+        parts=validation_sections(payload),
     )
+
+
+def validation_sections(payload: Payload) -> list[Section]:
+    """The figures of a validation: runs against their predictions, errors by configuration, and a table."""
+    data, errors = validation_data(payload), errors_data(payload)
+    heads = [(head, "t") for head in RUN[:3]] + [(head, "n") for head in RUN[3:]]
+    left = f" {errors.left_out} configurations with smaller errors are left out." if errors.left_out else ""
+    return [
+        Section(
+            "Predicted against measured",
+            validation_figure(data),
+            "A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval, the bar"
+            " across it the spread of its configuration's repeats.",
+            data.legend,
+        ),
+        Section(
+            "Error by configuration",
+            errors_figure(errors),
+            f"The bar is the mean of a configuration's runs, the marks are its runs.{left}",
+            errors.legend,
+        ),
+        Section("Numbers", None, "", (), Sheet("Milliseconds per iteration of each run", heads, _runs(payload))),
+    ]
 
 
 def validation_label(payload: Payload) -> str:

@@ -117,6 +117,8 @@ DARK: Final = Theme(
     lines=("#E39AC5", "#7CC7F2", "#C49A72", "#9AD13A", "#F2608F", "#F4F6F8"),
 )
 THEMES: Final = {theme.name: theme for theme in (LIGHT, DARK)}
+COLORS: Final = re.compile(r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,")
+"""Colours in the JSON of a figure: `templates/page.html.j2` has the same."""
 
 
 def faded(color: str, share: float = 0.16) -> str:
@@ -138,6 +140,12 @@ def replacements() -> dict[str, str]:
     pairs += [(getattr(LIGHT, field.name), getattr(DARK, field.name)) for field in fields(Theme) if field.type == "str"]
     solid = {light: dark for light, dark in pairs if light.startswith("#")}
     return solid | {_start(light): _start(dark) for light, dark in solid.items()}
+
+
+def darkened(text: str) -> str:
+    """The JSON of a figure in the light theme, in the dark one."""
+    colors = replacements()
+    return COLORS.sub(lambda found: colors.get(found[0], found[0]), text)
 
 
 def _start(color: str) -> str:

@@ -41,7 +41,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/dashboard/jobs.py:Job._listen": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/app.py:found": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/pages/sweep.py:Tables.records": "by its own method: a sweep, by its usual reader",
-    "gcnsim/dashboard/job_results.py:themed_figure": "what was computed in the same line",
+    "gcnsim/dashboard/job_results.py:JobResult.shown": "what was computed in the same line",
     "gcnsim/dashboard/answers.py:Worker.ask": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/work.py:_answer": "of the process that started this one, by a pipe",
     "gcnsim/dashboard/work.py:job": "of the process that started this one, by a pipe",

@@ -123,7 +123,7 @@
         }
         changed = changed || 0;
         shown = place();
-        return "Switch between light and dark";
+        return ["Switch between light and dark", window.location.href];
       }
     }
   });

@@ -27,6 +27,9 @@ USUAL: Final = {"dataset": "reddit", "minimise": MINIMISED[0], "confidence": CHA
 PRICES: Final = {"pricing": ON_DEMAND, "currency": USD}
 """Fields of the price book, with their initial values."""
 
+REPEATED: Final = ("runs", "price", "purchase")
+"""Fields that take several values, between commas, each an option of its own on the command line."""
+
 OWN_DATA: Final = ("graph", "measured_compute")
 """Fields that say of which graph the answer is, in place of the dataset."""
 
@@ -35,7 +38,10 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     """The options of the page's job; those of the price book as plain data. Raises GcnsimError."""
     given = {name: text for name, text in values.items() if text or name in ("dataset", "minimise")}
     chosen = {name: given.pop(name) for name in PRICES if name in given}
-    runs = [path for word in given.pop("runs", "").split(",") if (path := files.path(word.strip()))]
+    repeated = {name: split for name in REPEATED if (split := _split(given.pop(name, "")))}
+    if "runs" in repeated:
+        repeated["runs"] = [path for word in repeated["runs"] if (path := files.path(word))]
+    price = {"price": _priced(repeated.pop("price"))} if "price" in repeated else {}
     found = {name: field_value(Recommend, name, text) for name, text in given.items()}
     if found.get("confidence") == CHANCE and not any(name in found for name in UNCERTAIN):
         del found["confidence"]
@@ -46,9 +52,19 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     for name in OWN_DATA:
         if name in found:
             found |= {"dataset": None, name: files.path(found[name])}
-    if chosen != PRICES:
-        found["prices"] = chosen
-    return found | ({"runs": runs} if runs else {})
+    if price or chosen != PRICES:
+        found["prices"] = chosen | price
+    return found | repeated
+
+
+def _split(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _priced(found: list[str]) -> list[str]:
+    """Prices, once they are known to name no file. Raises ScenarioError."""
+    _named("price", [word.partition("=")[0].strip() for word in found if "=" in word], (*devices(), *hosts()))
+    return found
 
 
 def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
@@ -60,8 +76,8 @@ def _named(name: str, found: Sequence[str], known: Sequence[str]) -> None:
 
 def check(name: str, text: str) -> None:
     """Check one field. Raises GcnsimError."""
-    if name in PRICES:
-        PriceBook.of(pricing=text) if name == "pricing" else PriceBook.of(currency=text)
+    if name in (*PRICES, "price"):
+        PriceBook.of(**{name: _priced(_split(text)) if name == "price" else text})  # type: ignore[arg-type]
         return
     value = field_value(Recommend, name, text)
     if name in ("device", "host"):
@@ -79,8 +95,8 @@ def command(values: Mapping[str, str]) -> list[str]:
     found = {name: text for name, text in values.items() if text and usual.get(name) != text}
     if any(name in found for name in OWN_DATA):
         found.pop("dataset", None)
-    runs = [word for run in found.pop("runs", "").split(",") if run.strip() for word in ("--runs", run.strip())]
-    return ["gcnsim", "recommend", *words(found), *runs]
+    repeated = [words({name: word}) for name in REPEATED for word in _split(found.pop(name, ""))]
+    return ["gcnsim", "recommend", *words(found), *(word for pair in repeated for word in pair)]
 
 
 def rented() -> tuple[str, ...]:

@@ -79,6 +79,7 @@ MORE_LABELS: Final = {
     "layers": f"Layers, at most {MOST_OF['layers']} (empty: the dataset's)",
     "hidden": f"Width of the hidden layers, at most {MOST_OF['hidden']} (empty: the dataset's)",
     "rate": "rate: share of boundary nodes drawn (bns-gcn; 0.1 or 10%)",
+    "inject": "A fault (slow-gpu:worker=0,factor=2)",
 }
 PATHS: Final = ("graph", "measured", "calibration")
 MARKED: Final = ("beside", *PATHS, *MORE, "methods")
@@ -124,7 +125,7 @@ def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
         ],
         className="wide",
     )
-    return html.Details([html.Summary("More: own graph, model, servers, calibration"), fields], open=own)
+    return html.Details([html.Summary("More: own graph, model, servers, calibration, faults"), fields], open=own)
 
 
 def _more(name: str, label: str, value: str) -> html.Div:
@@ -227,7 +228,7 @@ def marks(line: str, values: Mapping[str, Any], files: Files) -> list[str]:
         else:
             if text and line.startswith((f"{text}:", f"{text},")):
                 found[name] = line
-    head = line.partition(":")[0].removeprefix("--").replace("-", "_").rpartition(".")[2]
+    head = line.partition(":")[0].partition(" ")[0].removeprefix("--").replace("-", "_").rpartition(".")[2]
     found.setdefault(OTHERWISE.get(head, head), line)
     return [found.get(name, "") for name in MARKED]
 

@@ -96,19 +96,9 @@ PLAIN: Final[Any] = {"template": {}}
 """Replaces the name of the template "none" if a figure stays plain data: only Plotly's Python knows template names."""
 
 
-def legend(theme: Theme) -> dict[str, Any]:
-    """The layout of a legend below the plot, for standalone figures."""
-    return {
-        "showlegend": True,
-        "legend": {
-            "orientation": "h",
-            "y": -0.22,
-            "yanchor": "top",
-            "x": 0,
-            "font": {"color": theme.ink},
-            "bgcolor": theme.paper,
-        },
-    }
+def line_legend(styled: Sequence[tuple[Any, tuple[str, str, str]]]) -> list[tuple[str, str, str]]:
+    """Names, colours and dashes of lines, each with `name` and `recommended` beside its style."""
+    return [(f"{line.name}{' (recommended)' * line.recommended}", color, dash) for line, (color, dash, _) in styled]
 
 
 def cut(text: str, most: int) -> str:

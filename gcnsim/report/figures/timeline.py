@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, IntArray, Iteration
 from gcnsim.core.units import format_bytes, format_seconds
 from gcnsim.hardware.link_specs import LinkName
-from gcnsim.records.recorded_run import TIMELINE, RecordedRun
+from gcnsim.records.recorded_run import PS_PER_S, RecordedRun
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.links import TrafficMatrix, pairs_data
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.simulation.limit import EVERY
 from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
-from gcnsim.timeline.run_perfetto import MAIN, TRACKS, RunFacts, slices_by_kind
+from gcnsim.timeline.run_perfetto import TRACKS, slices_by_kind
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -32,31 +32,13 @@ if TYPE_CHECKING:
     from gcnsim.simulation import Result
 
 
-def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
-    """The end of each iteration on the last worker's main thread, and the first measured iteration.
-
-    Raises FileError if an iteration has no span of such a thread.
-    """
-    main = np.isin(spans.stream, [index for index, name in enumerate(spans.streams) if name in MAIN])
-    iterations = spans.iteration[main]
-    count = int(iterations.max(initial=-1)) + 1
-    ends: IntArray = np.zeros(count, np.int64)
-    np.maximum.at(ends, iterations, spans.end_ps[main])
-    empty = np.flatnonzero(np.bincount(iterations, minlength=count) == 0)
-    if empty.size or count < run.iterations.size:
-        place = int(empty[0]) if empty.size else count
-        raise FileError(f"{run.path / TIMELINE}: has no span of a training thread in iteration {place}")
-    measured = np.rint(run.iterations * PS_PER_S).astype(np.int64)
-    return RunFacts(np.maximum.accumulate(ends), count - measured.size, {}, lengths=measured)
-
-
 def timeline_of_run(run: RecordedRun, only: int | None = None) -> TimelineData:
     """One steady iteration of a recorded run, with the slowest worker among those shown; only: one worker.
 
     Raises GcnsimError.
     """
     spans = run.timeline()
-    facts = facts_of_run(run, spans)
+    facts = run.facts(spans)
     return timeline_data(spans, facts.ends, facts.measured, slowest=run.slowest, only=only)
 
 
@@ -70,16 +52,21 @@ def in_one_unit(one: TimelineData, other: TimelineData) -> tuple[TimelineData, T
 def timeline_of_result(result: Result, limited_by: str = "", only: int | None = None) -> TimelineData:
     """One steady iteration of a simulated run; with many workers, the slowest and the first of the others.
 
-    limited_by: what limits the iteration, in the words of its row; only: one worker. Raises ScenarioError.
+    limited_by: what limits the iteration, in the words of its row; only: one worker, with its links and its server's.
+    Raises ScenarioError.
     """
     from gcnsim.engine import link_rates, timeline
 
-    run, spans = result.run, timeline(result.run)
+    run, spans, rates = result.run, timeline(result.run), link_rates(result.run)
+    if only is not None:
+        each = result.scenario.cluster.gpus_per_server
+        links = {name: LinkName.of(name) for name in rates}
+        rates = {name: rates[name] for name, link in links.items() if link is None or link.serves(only, each)}
     return timeline_data(
         spans,
         run.ends[:, list(run.schedule.ends)].max(axis=1),
         result.warm_up,
-        rates=link_rates(run),
+        rates=rates,
         capacity=dict(zip(run.schedule.link_names, run.schedule.capacity, strict=True)),
         waited=Causes(run, spans),
         slowest=result.metrics.worker,
@@ -145,9 +132,9 @@ class Causes:
         )
 
 
-PS_PER_S: Final = 1e12
 MOST_WORKERS: Final = 6
 MOST_LINKS: Final = 24
+MOST_NAMED: Final = 4
 BINS: Final = 160
 """The number of equal intervals of an iteration for which a link's rate is shown."""
 
@@ -193,6 +180,19 @@ class TimelineData:
     unit_s: float
     slowest: int | None = None
     limits: tuple[str, ...] = ()
+
+    @property
+    def shows_slowest(self) -> bool:
+        """Whether the slowest worker is among those shown."""
+        return any(row.startswith(f"worker {self.slowest}:") for row in self.rows)
+
+    @property
+    def limits_text(self) -> str:
+        """What limits the iteration, as it is labelled and in words: `nic1.tx (NIC of server 1)`; many are counted."""
+        if len(self.limits) > MOST_NAMED:
+            return f"{len(self.limits)} links"
+        names = ((name, LinkName.of(name)) for name in self.limits)
+        return ", ".join(f"{name} ({link.text})" if link else name for name, link in names)
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:

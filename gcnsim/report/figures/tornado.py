@@ -58,11 +58,6 @@ class Tornado(NamedTuple):
     still: tuple[str, ...]
     """Names of the assumptions without effect."""
 
-    def place(self, time: float) -> float:
-        """The position of `time` between the shortest and the longest of all times, a share."""
-        times = [self.center_s, *(end for swing in self.swings for end in (swing.low_s, swing.high_s))]
-        return (time - min(times)) / ((max(times) - min(times)) or 1.0)
-
 
 def tornado_data(answer: WhatIf) -> Tornado:
     """The effects of the answer's assumptions on the recommended setting."""

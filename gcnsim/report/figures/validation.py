@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import Ticks, cut, escaped, layout, legend, log_ticks, time_unit
+from gcnsim.report.figures.style import Ticks, cut, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
             hovertemplate="%{customdata}<extra></extra>",
         )
     titles = f"Measured ({data.unit}, log scale)", f"Predicted ({data.unit}, log scale)"
-    figure.update_layout(**layout(theme, *titles, height=640) | legend(theme))
+    figure.update_layout(**layout(theme, *titles, height=640))
     marks = {"type": "log", "tickvals": [at / data.unit_s for at in data.ticks.at], "ticktext": data.ticks.text}
     figure.update_xaxes(**marks)
     figure.update_yaxes(**marks)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gcnsim.core.units import format_seconds
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
@@ -21,11 +22,12 @@ from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
 from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
+from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, timeline_figure
-from gcnsim.report.figures.tornado import tornado_data
+from gcnsim.report.figures.tornado import Tornado, tornado_data, tornado_figure
 from gcnsim.report.page.sections import caption_of
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.results import LinkUse, Row, WhatIf
+from gcnsim.results import LinkUse, WhatIf
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -39,8 +41,9 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
     Raises FileError if the file cannot be written.
     """
     rows = answer.fastest_first
-    columns = columns_of(rows)
+    columns, best = columns_of(rows), [index for index, row in enumerate(rows) if row.recommended]
     curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
+    tornado = tornado_data(answer)
     learning, owning = convergence_of(answer), owning_of(answer.energy, answer.recommendation.in_results)
     write_page(
         path,
@@ -56,9 +59,9 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         parts=bars.legend,
         every_breakdown=breakdown_figure(breakdown_data(answer)) if len(rows) > MOST_BARS else None,
         bandwidth=curve_figure(curves),
-        lines=styled(curves.series),
+        lines=line_legend(styled(curves.series)),
         accuracy=[] if learning is None else _accuracy(learning),
-        learned=[] if learning is None else learning.styled(),
+        learned=[] if learning is None else line_legend(learning.styled()),
         owning=None if owning is None else owning_figure(owning),
         owned=[] if owning is None else owning.legend,
         owned_caption=OWNED,
@@ -67,10 +70,10 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         timeline_says=caption_of(timeline),
         timeline_legend=timeline.legend,
         idle=IDLE,
-        tornado=tornado_data(answer),
-        most=MOST_BARS,
-        results=_settings(columns, rows, "Settings, the fastest first"),
-        every_column=_settings(columns_of(rows, wide_keys(answer)), rows, "Every column"),
+        moved=tornado_figure(tornado) if tornado.swings else None,
+        swings=_swings(tornado),
+        results=columns_sheet(columns, "Settings, the fastest first", best),
+        every_column=columns_sheet(columns_of(rows, wide_keys(answer)), "Every column", best),
         reading=[(one_line(column.head), MEANINGS[column.key].says) for column in columns],
         **_sources(answer),
     )
@@ -98,10 +101,28 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
-def _settings(columns: Sequence[Column], rows: Sequence[Row], caption: str) -> Sheet:
+def columns_sheet(columns: Sequence[Column], caption: str, marked: Sequence[int] = ()) -> Sheet:
+    """Columns of rows as a table; marked: places of rows that stand out."""
     heads = [(one_line(column.head), _KINDS.get(column.key, "n")) for column in columns]
     cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
-    return Sheet(caption, heads, cells, [index for index, row in enumerate(rows) if row.recommended])
+    return Sheet(caption, heads, cells, marked)
+
+
+def _swings(tornado: Tornado) -> Sheet:
+    """What each assumption does to the time, the largest effect first."""
+    heads = ("assumption", "value", "range", "at low to high end", "of the variance", "decides, of the draws")
+    rows = [
+        (
+            swing.title,
+            swing.value,
+            swing.range,
+            f"{format_seconds(swing.low_s)} to {format_seconds(swing.high_s)}",
+            *("" if share is None else f"{100 * share:.0f} %" for share in (swing.share, swing.decides)),
+        )
+        for swing in tornado.swings
+    ]
+    rows += [(name, "", "", "less than 0.1 % apart", "", "") for name in tornado.still]
+    return Sheet("Every assumption, the largest effect first", [(head, "t") for head in heads], rows)
 
 
 def _sources(answer: WhatIf) -> dict[str, Any]:

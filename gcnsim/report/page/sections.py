@@ -19,18 +19,18 @@ from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.report.comparison import times
-from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
+from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, rows_data, sides_data
 from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs
+from gcnsim.report.figures.curves import Curve, curve_data, curve_figure
 from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
-from gcnsim.report.figures.style import legend
+from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.palette import LIGHT
 from gcnsim.report.recommended import reasons, shown_points
 from gcnsim.results import Advice, PointReport, Row, SimulationReport, to_plain
 
@@ -43,21 +43,22 @@ Legend = Sequence[tuple[str, str, bool]]
 
 
 class Section(NamedTuple):
-    """A section of a page. legend: names, colours of a theme, whether hatched."""
+    """A section of a page. legend: names, colours of a theme, whether hatched; lines: names, colours and dashes."""
 
     title: str
     drawn: Figure | None
     caption: str
     legend: Legend = ()
     sheet: Sheet | None = None
+    lines: Sequence[tuple[str, str, str]] = ()
 
 
 def write_simulation(path: str | Path, report: SimulationReport, result: Result) -> None:
     """Write a simulated scenario as a page. Raises FileError."""
     row = report.result
     time = f"{format_seconds(row.iteration_s)}{range_text(row.iteration_s_low, row.iteration_s_high)}"
-    title = provenance.plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")
-    _write(
+    title = plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")
+    write_report(
         path,
         title=title,
         label=label_of(report),
@@ -73,7 +74,7 @@ def _run_pairs(report: SimulationReport) -> list[tuple[str, str]]:
     row = report.result
     speed = "not known" if row.speedup_vs_full_graph is None else f"{row.speedup_vs_full_graph:.2f} times"
     return [
-        ("machine", provenance.plain(f"{row.gpus} x {row.device}")),
+        ("machine", plain(f"{row.gpus} x {row.device}")),
         ("epoch", f"{format_seconds(row.epoch_s)}, {row.iterations_per_epoch} iterations"),
         ("computes", f"{format_fraction(row.compute_s / row.iteration_s)} of the iteration"),
         ("speed-up over full-graph", speed),
@@ -127,83 +128,96 @@ def _memory(report: SimulationReport) -> list[Section]:
 
 def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write the payload of `gcnsim.compare/1` as a page. Raises FileError."""
-    data = sides_data(payload)
     heads = [("part", "t"), ("A", "n"), ("B", "n"), ("difference", "n")]
     whole = payload["iteration_s"]
     rows = [(payload["per"], *times(whole))]
     rows += [("· " * bool(part["within"]) + PARTS[part["part"]], *times(part)) for part in payload["parts"]]
-    sides = [(key.upper(), provenance.plain(f"{payload[key]['label']}: {payload[key]['setting']}")) for key in "ab"]
+    sides = [(key.upper(), plain(f"{payload[key]['label']}: {payload[key]['setting']}")) for key in "ab"]
     differs = [
-        (difference["field"], provenance.plain(f"{difference['a']} | {difference['b']}"))
-        for difference in payload["differs"]
+        (difference["field"], plain(f"{difference['a']} | {difference['b']}")) for difference in payload["differs"]
     ]
-    caption = f"One {payload['per']} of the slowest worker of each side; hatched work adds no time."
-    _write(
+    write_report(
         path,
-        title=provenance.plain(f"{payload['a']['label']} compared with {payload['b']['label']}"),
-        label="",
-        heading=provenance.plain(payload["says"][0]),
-        warned=[provenance.plain(note) for note in payload["notes"]],
-        said=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
+        title=plain(f"{payload['a']['label']} compared with {payload['b']['label']}"),
+        heading=plain(payload["says"][0]),
+        warned=[plain(note) for note in payload["notes"]],
+        said=[*sides, *differs, *(("also", plain(text)) for text in payload["says"][1:])],
         parts=[
-            Section("Where the time goes", breakdown_figure(data), caption, data.legend),
-            _changes(payload),
-            *_learning(payload),
+            *comparison_sections(payload),
             Section("Numbers", None, "", (), Sheet(f"Seconds per {payload['per']}", heads, rows)),
         ],
-        provenance=[],
     )
 
 
-def _learning(payload: Mapping[str, Any]) -> list[Section]:
-    data = convergence_of_runs(payload)
-    if data is None:
-        return []
-    figure = convergence_figure(data).update_layout(**legend(LIGHT))
-    caption = "Validation accuracy of the recorded runs by the seconds of their iterations, without evaluation."
-    return [Section("Accuracy against time", figure, caption)]
+def comparison_sections(payload: Mapping[str, Any]) -> list[Section]:
+    """The figures of a comparison: the difference by part, the time of each side, and what runs learned."""
+    change, data = difference_data(payload), sides_data(payload)
+    still = f" Less than 0.1 % of the {change.per} each: {', '.join(change.still)}." if change.still else ""
+    caption = f"One {payload['per']} of the slowest worker of each side; hatched work adds no time."
+    sections = [
+        Section(
+            "Where the difference goes", difference_figure(change), f"Bars to the right: B takes longer than A.{still}"
+        ),
+        Section("Where the time goes", breakdown_figure(data), caption, data.legend),
+    ]
+    learned = convergence_of_runs(payload)
+    if learned is not None:
+        caption = "Validation accuracy of the recorded runs by the seconds of their iterations, without evaluation."
+        lines = line_legend(learned.styled())
+        sections.append(Section("Accuracy against time", convergence_figure(learned), caption, lines=lines))
+    return sections
 
 
-def _changes(payload: Mapping[str, Any]) -> Section:
-    data = difference_data(payload)
-    still = f" Less than 0.1 % of the {data.per} each: {', '.join(data.still)}." if data.still else ""
-    caption = f"Bars to the right: B takes longer than A.{still}"
-    return Section("Where the difference goes", difference_figure(data), caption)
+def write_advice(path: str | Path, advice: Advice, curve: Curve, result: Result) -> None:
+    """Write a recommendation as a page, with the time of the choice by bandwidth (`curve`) and its timeline.
+
+    result: the simulated run of the choice. Raises FileError.
+    """
+    sources = to_plain(advice.provenance)
+    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
+    caption = (
+        "The recommended setting if only the bandwidth of the network cards changed; the band is the 90 % interval, the"
+        " dotted line the bandwidth of the machine."
+    )
+    write_report(
+        path,
+        title=plain(f"{advice.choice.row.dataset}: {advice.goal.text}"),
+        label=advice.label,
+        heading=plain(advice.verdict),
+        warned=[plain(text) for text in advice.provenance.warnings],
+        said=[(name, plain(text)) for name, text in reasons(advice)],
+        parts=[
+            *advice_sections(advice),
+            Section("Iteration time against bandwidth", curve_figure(curve_data(curve)), caption),
+            _timeline(advice.choice.row, result),
+        ],
+        provenance=[
+            ("graph", plain(sources["graph"]["text"])),
+            *((name.replace("_", " "), plain(text)) for name, text in sources.items() if name not in apart),
+        ],
+    )
 
 
-def write_advice(path: str | Path, advice: Advice) -> None:
-    """Write a recommendation as a page. Raises FileError."""
-    data, tornado = front_data(advice), tornado_of_advice(advice)
-    parts: list[Section] = []
+def advice_sections(advice: Advice) -> list[Section]:
+    """The figures of a recommendation: its options, where their time goes, what moves the time, buying and renting."""
+    data, tornado, owning = front_data(advice), tornado_of_advice(advice), owning_of(advice.energy)
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
-        "Time against cost of the options that nothing beats, with their 90 % intervals and their numbers in the table;"
-        f" the star is the recommended one, diamonds show no clear difference from a better one.{left}"
+        "Options that nothing clearly beats, with their 90 % intervals and their numbers in the table; the star is the"
+        f" recommended one, diamonds show no clear difference from a better one.{left}"
     )
     drawn = front_figure(data) if data.options else None
-    parts.append(Section("Time against cost", drawn, caption, data.legend, options_sheet(advice)))
+    sections = [Section("Time against cost", drawn, caption, data.legend, options_sheet(advice))]
+    bars = rows_data([point.row for point in shown_points(advice)[0]], MOST_BARS)
+    caption = "One iteration of each option in the table; hatched work adds no time."
+    sections.append(Section("Where the time goes", breakdown_figure(bars), caption, bars.legend))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
-        legend = [("knob", "compute", False), ("assumption", "assumption", False)]
-        parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
-    owning = owning_of(advice.energy)
+        kinds = [("knob", "compute", False), ("assumption", "assumption", False)]
+        sections.append(Section("What moves the time", tornado_figure(tornado), caption, kinds))
     if owning is not None:
-        parts.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
-    plain_provenance = to_plain(advice.provenance)
-    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
-    sources = [
-        (name.replace("_", " "), provenance.plain(text)) for name, text in plain_provenance.items() if name not in apart
-    ]
-    _write(
-        path,
-        title=provenance.plain(f"{advice.choice.row.dataset}: {advice.goal.text}"),
-        label=advice.label,
-        heading=provenance.plain(advice.verdict),
-        warned=[provenance.plain(text) for text in advice.provenance.warnings],
-        said=[(name, provenance.plain(text)) for name, text in reasons(advice)],
-        parts=parts,
-        provenance=[("graph", provenance.plain(plain_provenance["graph"]["text"])), *sources],
-    )
+        sections.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
+    return sections
 
 
 def options_sheet(advice: Advice) -> Sheet:
@@ -219,14 +233,18 @@ def options_sheet(advice: Advice) -> Sheet:
 
 
 def _option(point: PointReport, times: float) -> tuple[str, ...]:
-    name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
+    name = plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
     ends = range_text(point.seconds_low, point.seconds_high).strip(" ()") or "not known"
     return name, format_seconds(point.seconds), ends, cost, percent(point.chance)
 
 
-def _write(path: str | Path, **facts: Any) -> None:
-    write_page(path, "report.html.j2", **facts)
+def write_report(path: str | Path, **facts: Any) -> None:
+    """Write a page of sections. facts: title, heading and parts; label, warned, said and provenance where there are.
+
+    Raises FileError.
+    """
+    write_page(path, "report.html.j2", **({"label": "", "warned": (), "said": (), "provenance": ()} | facts))
 
 
 CSV_HEAD = ("timeline", "iteration", "row", "kind", "start_s", "end_s", "what")
@@ -243,18 +261,20 @@ def caption_of(data: TimelineData) -> str:
     """A description of what a timeline shows."""
     left = f" {plural(data.workers_left_out, 'more worker')} left out." if data.workers_left_out else ""
     links = " then a row per link, the stronger its colour the busier;" if data.links else ""
-    bold = "" if data.slowest is None else f" Bold: the slowest worker, {data.slowest}"
-    bold += f", and what limits the iteration: {', '.join(data.limits)}." if data.limits else "." * bool(bold)
+    bold = [f"the slowest worker, {data.slowest}"] if data.shows_slowest else []
+    bold += [f"what limits the iteration: {data.limits_text}"] if data.limits else []
+    marked = f" Bold: {', and '.join(bold)}." if bold else ""
+    hidden = "" if data.slowest is None or data.shows_slowest else f" The slowest worker, {data.slowest}, is hidden."
     return (
         f"Iteration {data.iteration}, {format_seconds(data.length_s)}: a row per worker and kind of work;{links}"
-        f" point at a block to read what it is and what it waited for, drag to zoom in.{bold}{left}"
+        f" point at a block to read what it is and what it waited for, drag to zoom in.{marked}{hidden}{left}"
     )
 
 
-def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTimeline]) -> None:
-    """Write timelines as one offline page with equal time axes. Raises FileError."""
+def timeline_sections(timelines: Sequence[DrawnTimeline]) -> list[Section]:
+    """Timelines as figures with equal time axes."""
     until = max(timeline.data.length_s for timeline in timelines)
-    parts = [
+    return [
         Section(
             timeline.name.capitalize(),
             timeline_figure(timeline.data, until_s=until),
@@ -263,17 +283,11 @@ def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTim
         )
         for timeline in timelines
     ]
-    write_page(
-        path,
-        "report.html.j2",
-        title=plain(heading),
-        label="",
-        heading=plain(heading),
-        warned=[],
-        said=[],
-        parts=parts,
-        provenance=[],
-    )
+
+
+def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTimeline]) -> None:
+    """Write timelines as one offline page with equal time axes. Raises FileError."""
+    write_report(path, title=plain(heading), heading=plain(heading), parts=timeline_sections(timelines))
 
 
 def write_timelines_csv(path: str | Path, timelines: Sequence[DrawnTimeline]) -> None:

@@ -11,12 +11,10 @@ from gcnsim.core.errors import plural
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.report.answer.columns import MEANINGS, columns_of
 from gcnsim.report.answer.rows import bandwidth_text, plain, varies
-from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows
-from gcnsim.report.figures.style import legend
-from gcnsim.report.page.html import one_cell, one_line
-from gcnsim.report.page.sections import Section
-from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.palette import LIGHT
+from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows, styled
+from gcnsim.report.figures.style import line_legend
+from gcnsim.report.page.html import columns_sheet
+from gcnsim.report.page.sections import Section, write_report
 from gcnsim.results import Row
 
 SHOWN: Final = 30
@@ -62,20 +60,13 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
     columns = columns_of(first[:SHOWN])
     if order.by in MEANINGS and order.by not in {column.key for column in columns}:
         columns += columns_of(first[:SHOWN], [order.by])
-    cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
-    heads = [(one_line(column.head), "t") for column in columns]
     count = plural(len(rows), "point")
-    table = Sheet(f"The fastest of {count}" if order.fastest else f"{count}, {order.text}", heads, cells, (0,))
-    write_page(
+    table = columns_sheet(columns, f"The fastest of {count}" if order.fastest else f"{count}, {order.text}", (0,))
+    write_report(
         path,
-        "report.html.j2",
         title=plain(name),
-        label="",
         heading=first_sentence(first[0], len(rows), order),
-        warned=[],
-        said=[],
         parts=[*_curves(sorted(rows, key=lambda row: row.iteration_s)), Section("Points", None, "", (), table)],
-        provenance=[],
     )
 
 
@@ -87,8 +78,7 @@ def _curves(rows: Sequence[Row]) -> list[Section]:
             continue
         data = curve_data(curve_of_rows(rows, name))
         left = f" {len(data.left_out)} slower ones are left out." if data.left_out else ""
-        figure = curve_figure(data)
-        figure.update_layout(**legend(LIGHT))
         caption = f"Iteration time of the settings that are the fastest somewhere; bands are 90 % intervals.{left}"
-        curves.append(Section(f"Iteration time against {name}", figure, caption))
+        title, lines = f"Iteration time against {name}", line_legend(styled(data.series))
+        curves.append(Section(title, curve_figure(data), caption, lines=lines))
     return curves

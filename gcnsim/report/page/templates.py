@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
-from gcnsim.core.units import format_seconds
 from gcnsim.report import palette
-from gcnsim.report.figures.style import FONT
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,16 +62,6 @@ def write_page(path: str | Path, template: str, **facts: Any) -> None:
         file.write(text)
 
 
-def write_figure(path: str | Path, name: str, figure: Figure, sheet: Sheet, **facts: Any) -> None:
-    """Write a page with one figure and its numbers; facts: heading, title, caption and further texts."""
-    # The page contains the title, and text below the plot leaves the full width of a phone to it.
-    legend = {"orientation": "h", "y": -0.2}
-    font = {"family": FONT, "size": 14, "color": palette.INK}
-    figure.update_layout(title=None, font=font, margin={"l": 8, "r": 16, "t": 8}, legend=legend)
-    figure.update_yaxes(automargin=True)
-    write_page(path, "figure.html.j2", name=name, drawn=figure, sheet=sheet, **({"label": "", "said": ()} | facts))
-
-
 def rendered(template: str, **facts: Any) -> str:
     """Render `template` with `facts`."""
     return _environment().get_template(template).render(facts)
@@ -96,7 +84,6 @@ def _environment() -> Environment:
         "anchor": _anchor,
         "breakable": _breakable,
         "plotly_json": _plotly_json,
-        "seconds": format_seconds,
         "variable": palette.variable,
         "variables": palette.variables,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.pages.form_callbacks import added
-from gcnsim.dashboard.state import PageQuestion, stops
+from gcnsim.dashboard.state import PageQuestion, read_address, stops
 from gcnsim.dashboard.work import FIGURES
 from tests.dashboards import command_line, json_of
 from tests.measured_files import Setting, measured_file, write_graph
@@ -43,6 +44,16 @@ def test_rows_are_those_of_the_command_line(answers: Answers, tmp_path: Path) ->
         assert row.compute_s == result["compute_s"]
         assert row.speedup_vs_full_graph == result["speedup_vs_full_graph"]
         assert row.memory_bytes == result["memory_bytes"]
+
+
+def test_a_fault_is_that_of_the_command_line(answers: Answers, tmp_path: Path) -> None:
+    question = read_address("?gpus=2&methods=pipegcn&inject=slow-gpu:worker%3D0,factor%3D3")
+    (row,) = what_if.rows_of(question, answers, Files(tmp_path, tmp_path))
+    (told,) = command_line(*shlex.split(question.command())[2:])["results"]
+    (whole,) = what_if.rows_of(PageQuestion(gpus=2, methods=("pipegcn",)), answers, Files(tmp_path, tmp_path))
+    assert row.iteration_s == told["iteration_s"] > whole.iteration_s
+    with pytest.raises(ScenarioError, match=r"^--inject slow: unknown fault"):
+        read_address("?inject=slow:worker%3D0")
 
 
 def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path: Path) -> None:
@@ -225,7 +236,7 @@ def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, SCENARIOS)))
     assert [figure["title"] for figure in figures] == ["Where the difference goes", "Where the time goes"]
     document = json_of(*form.command(values), folder=SCENARIOS)
-    bars = [entry for entry in figures[0]["light"]["data"] if entry["type"] == "bar"]
+    bars = [entry for entry in figures[0]["drawn"]["data"] if entry["type"] == "bar"]
     # Less than a second: in milliseconds.
     assert bars[-1]["x"] == pytest.approx([1000 * document["iteration_s"]["difference"]])
     shown = str(found(job, "light"))
@@ -240,16 +251,17 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     assert form is not None
     values = {"runs": "run", "calibration": "", "measured_compute": "measured"}
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, folder)))
-    assert [figure["title"] for figure in figures] == ["Predicted against measured", "Error by configuration"]
+    titles = ["Predicted against measured", "Error by configuration", "Numbers"]
+    assert [figure["title"] for figure in figures] == titles
     content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
-    bar = figures[1]["light"]["data"][0]
+    bar = figures[1]["drawn"]["data"][0]
     assert bar["x"] == pytest.approx([100 * content["bias"]])
     shown = str(found(job, "light"))
     assert "1 runs" not in shown
     assert "MEASURED compute, links assumed" in shown
     (run,) = content["rows"]
     assert run["setting"] in shown
-    marks = figures[0]["light"]["layout"]["xaxis"]["tickvals"]
+    marks = figures[0]["drawn"]["layout"]["xaxis"]["tickvals"]
     assert len(marks) >= 2, "one run has axes"
     names = {True: "within its interval", False: "outside its interval", None: "without an interval"}
     assert [name for name, _, _ in figures[0]["legend"]] == [names[run["covered"]]]
@@ -316,6 +328,7 @@ def test_a_path_that_is_not_listed_can_be_entered(tmp_path: Path) -> None:
         ("cluster.host: unknown 'x'", {"host": "cluster.host: unknown 'x'"}),
         ("workload.hidden: 0 is not allowed", {"hidden": "workload.hidden: 0 is not allowed"}),
         ("method.rate: 2 is not allowed", {"rate": "method.rate: 2 is not allowed"}),
+        ("--inject pause: write KIND", {"inject": "--inject pause: write KIND"}),
         ("--layers: 0 is not allowed", {"layers": "--layers: 0 is not allowed"}),
         ("cluster.gpus: 6 is not allowed", {}),
         ("a.npz: holds no array", {"graph": "a.npz: holds no array"}),

@@ -45,9 +45,13 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     assert form is not None
     values = forms.read(form, "?target_iteration=2s&gpus=2&method=pipegcn&host=g4dn.12xlarge")
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, tmp_path)))
-    assert [figure["title"] for figure in figures] == ["Time against cost", "What moves the time"]
+    assert [figure["title"] for figure in figures] == [
+        "Time against cost",
+        "Where the time goes",
+        "What moves the time",
+    ]
     content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
-    star = figures[0]["dark"]["data"][-1]
+    star = figures[0]["drawn"]["data"][-1]
     assert star["name"] == "recommended"
     with open(job.folder / "options.csv", encoding="utf-8", newline="") as file:
         options = list(csv.DictReader(file))
@@ -74,14 +78,16 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     query = (
         "?target_iteration=&gpus=2&method=pipegcn&device=t4&iterations_needed=pipegcn%3D20000&max_cost=200USD"
         "&pricing=spot&currency=EUR&interruptions=0.05&checkpoint=30s&restart=5min"
-        "&electricity=0.30EUR/kWh&carbon=380g/kWh&pue=1.2&purchase=900EUR&life_years=4&in_use=60%25"
+        "&electricity=0.30EUR/kWh&carbon=380g/kWh&pue=1.2&gpu_power=60W&purchase=t4=900EUR&life_years=4&in_use=60%25"
     )
     values, files = forms.read(form, query), Files(tmp_path, tmp_path)
-    job, _ = done(tmp_path, form.kind, form.options(values, files))
+    job, figures = done(tmp_path, form.kind, form.options(values, files))
     page = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
     printed = json_of(*form.command(values))
     assert [page[key] for key in ("training", "energy")] == [printed[key] for key in ("training", "energy")]
     assert page["training"]["currency"] == "EUR"
+    assert [assumed["name"] for assumed in page["energy"]["assumptions"] if "busy_power" in assumed["name"]] == []
+    assert "Buy or rent" in {figure["title"] for figure in figures}
     failing = page["training"]["failures"]
     assert failing["cost"] < 200
     every = round(failing["checkpoint_every_s"] * 20000 / page["training"]["seconds"])
@@ -94,7 +100,21 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     assert "open=False" in str(forms.layout(form, "", files))
     assert form.wrong("pricing", "spots", files).startswith("--pricing: unknown pricing 'spots'")
     assert form.wrong("electricity", "0.3", files).startswith("--electricity: '0.3' is not a price of a kWh")
+    assert form.wrong("gpu_power", "60", files).startswith("--gpu-power: '60' has no unit")
+    assert form.wrong("price", "t4", files).startswith("--price: 't4' is not NAME=PRICE")
+    assert form.wrong("price", "/etc/host.yaml=1USD/h", files).startswith("price: unknown '/etc/host.yaml'")
     assert form.wrong("iterations_needed", "many", files).startswith("--iterations-needed: 'many' is not ")
+
+
+def test_own_prices_are_those_of_the_command_line(tmp_path: Path) -> None:
+    form = forms.of_path("/plan")
+    assert form is not None
+    query = "?target_iteration=&minimise=time&gpus=2&method=pipegcn&device=t4,a10g&price=t4=0.2USD/h,a10g=9USD/h"
+    values = forms.read(form, query)
+    assert form.command(values)[-4:] == ["--price", "t4=0.2USD/h", "--price", "a10g=9USD/h"]
+    given = form.options(values, Files(tmp_path, tmp_path))
+    advice = api.recommend(**given | {"prices": api.PriceBook.of(**given["prices"])}).told
+    assert {point.row.device: point.row.cost_per_hour for point in advice.rows} == {"t4": 0.4, "a10g": 18.0}
 
 
 def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:

@@ -92,7 +92,7 @@ def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Pat
     assert {"iterations", "compute", "send", "receive", "all-reduce"} <= tracks(job.folder / "timeline.json")
     figures = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
     assert [figure["title"] for figure in figures] == ["Measured", "Predicted"]
-    ends = [max(axis["range"][1] for name, axis in figure["light"]["layout"].items() if name == "xaxis")
+    ends = [max(axis["range"][1] for name, axis in figure["drawn"]["layout"].items() if name == "xaxis")
             for figure in figures]  # fmt: skip
     assert ends[0] == ends[1], "one scale of time"
     shown = str(found(job, "light"))
@@ -113,7 +113,7 @@ def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
     rows = looking.page.locator("#figure-0 .ytick text").all_text_contents()
     assert {row[0] for row in rows} == {"1"}
     assert "1 compute" in rows
-    assert "Bold: the slowest worker, 0." in looking.page.inner_text("#job-result")
+    assert "The slowest worker, 0, is hidden." in looking.page.inner_text("#job-result")
     content = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
     seconds = content["results"][0]["iteration_s"]
     assert f"{seconds:.2f} s an iteration (" in looking.page.inner_text("#job-result h2")

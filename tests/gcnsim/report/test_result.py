@@ -220,7 +220,8 @@ def test_info_is_the_curve_by_value(curve: CacheCurve) -> None:
 def test_figure_has_a_line_for_each_rule(curve: CacheCurve) -> None:
     figure = cache_hits_figure(cache_hits_data(curve))
     assert [trace.name for trace in figure.data] == ["inclusion-refresh (refreshed)", "lru (demand)"]
-    assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
+    assert [trace.line.dash for trace in figure.data] == ["6px,3px", "2px,2px"]
+    assert [name for name, _, _ in cache_hits_data(curve).legend] == [trace.name for trace in figure.data]
     assert list(figure.data[0].y) == pytest.approx([40, 70])
     assert list(figure.data[0].x) == pytest.approx([10, 50])
 

@@ -123,7 +123,7 @@ def test_files_are_written_whole(found: dict[str, Any], tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
     assert (tmp_path / "validation.md").read_text() == report.validation_markdown(found)
     assert (tmp_path / "validation.csv").read_text() == report.validation_csv(found)
-    assert 'gcnsim.draw("validation"' in (tmp_path / "validation.html").read_text()
+    assert 'gcnsim.draw("predicted-against-measured-figure"' in (tmp_path / "validation.html").read_text()
     with pytest.raises(FileError, match="cannot be written"):
         report.write_validation(tmp_path / "none", found)
 

@@ -20,7 +20,7 @@ from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.links import LinkBar, links_data, links_figure, pairs_data, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.parallel import MOST_DRAWN, _apart, parallel_data, parallel_figure
-from gcnsim.report.figures.timeline import facts_of_run, in_one_unit, timeline_of_run
+from gcnsim.report.figures.timeline import in_one_unit, timeline_of_run
 from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_figure, tornado_lines
 from gcnsim.report.palette import DARK, LIGHT
 from gcnsim.results import LinkTraffic, MemoryReport
@@ -185,7 +185,7 @@ __all__ = ["write_run"]
 
 def test_a_recorded_run_has_the_tracks_of_a_simulated_one(write_run: WriteRun) -> None:
     run = read_recorded_run(recorded(write_run, "run"))
-    facts = facts_of_run(run, run.timeline())
+    facts = run.facts(run.timeline())
     assert facts.ends.tolist() == [(100 * t + 98) * 10**9 for t in range(10)]
     assert facts.measured == 5
     data = timeline_of_run(run)

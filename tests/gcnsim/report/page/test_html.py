@@ -107,7 +107,7 @@ def test_page_leads_with_the_verdict_and_how_sure_it_is(answered: dict[str, Any]
     assert sum(attrs.get("class") == "chosen" for _, attrs in page.seen) == 2  # in the table, and with every column
     assert page.open == []
     tags = [tag for tag, _ in page.seen]
-    assert tags.count("table") == tags.count("caption") == 6
+    assert tags.count("table") == tags.count("caption") == 7
 
 
 def test_at_most_twelve_bars_the_rest_behind_a_switch(answered: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_at_most_twelve_bars_the_rest_behind_a_switch(answered: dict[str, Any], 
     assert shown == {
         "Show all 17 settings",
         "Show all 30 workers",
-        "Show all 20 assumptions",
+        "Show every assumption",
         "Show every column",
     }
     bars = breakdown_data(answer_of(answered), MOST_BARS).bars

@@ -133,7 +133,9 @@ def test_the_page_of_a_comparison(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.split("<h1>")[1].startswith("B takes ")
     assert text.count("gcnsim.draw(") == 2
-    assert text.index(">Where the time goes</h2>") < text.index(">Where the difference goes</h2>")
+    assert text.index(">Where the difference goes</h2>") < text.index(">Where the time goes</h2>"), (
+        "as in the dashboard"
+    )
 
 
 def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_figures_of_a_page_are_what_was_drawn(page: Path) -> None:
     answer = gcnsim.what_if(gpus=2, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=4)
     figures = page_figures(page)
-    assert list(figures) == ["breakdown", "bandwidth", "timeline"]
+    assert list(figures) == ["breakdown", "bandwidth", "timeline", "assumptions"]
     figure = breakdown_figure(breakdown_data(answer.told))
     assert [item.to_plotly_json() for item in figures["breakdown"].data] == [
         item.to_plotly_json() for item in figure.data
@@ -216,7 +218,7 @@ def test_an_unknown_figure_has_the_nearest_name(page: Path, tmp_path: Path, caps
 def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["images", str(page), "--out", str(out), "--format", "svg"]) == 0
-    names = ("breakdown.svg", "bandwidth.svg", "timeline.svg")
+    names = ("breakdown.svg", "bandwidth.svg", "timeline.svg", "assumptions.svg")
     assert capsys.readouterr().out.splitlines() == [str(out / name) for name in names]
     text = (out / "breakdown.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
