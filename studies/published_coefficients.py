@@ -80,7 +80,7 @@ COEFFICIENTS: Final = (
     _host_side("sancus-2080-ti", 1e10),
     _host_side("sancus-a100", 1e10),
     Coefficient(
-        "call of the host",
+        "host call",
         tuple((name, "operation_s") for name in ("rtx-2080-ti-server", "psc-gcn-t4", "pipegcn-mi60", "bns-gcn-v100")),
         1e-4, 3e-5, 1e-3, CALL,
     ),
