@@ -142,7 +142,9 @@ def refuse_unused_figures(machines: Sequence[Machine], *, energy: bool = False) 
     used |= power if energy else {}
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
         if name in power and not energy:
-            raise ScenarioError(f"cluster.figures: {name} changes the energy alone; ask for it, e.g. with --pue 1.3")
+            raise ScenarioError(
+                f"cluster.figures: {name} changes energy alone, which is not asked for; what-if --pue 1.3 asks"
+            )
         if name not in used:
             raise ScenarioError(
                 f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"

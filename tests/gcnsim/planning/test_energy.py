@@ -326,7 +326,7 @@ def test_dear_electricity_never_pays() -> None:
         ),
         (
             {"overrides": ["cluster.figures=t4.power=60W"]},
-            "cluster.figures: t4.power changes the energy alone; ask for it, e.g. with --pue 1.3",
+            "cluster.figures: t4.power changes energy alone, which is not asked for; what-if --pue 1.3 asks",
         ),
         (
             {"pue": 1.2, "overrides": ["cluster.figures=generic-16.pue=1.1"]},

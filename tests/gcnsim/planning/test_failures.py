@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import validate
 
@@ -46,6 +47,22 @@ def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
     validate(dict(answer.payload), schema)
     text = " ".join(str(answer).split())
     assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
+
+
+def test_a_simulated_training_on_three_servers_takes_as_long_as_is_answered() -> None:
+    failures, servers, pieces, trainings = Failures(1 / 200, 0.3, 60.0, 300.0), 3, 20, 1500
+    often = failures.interval(1e6, servers)
+    assert often is not None
+    draw = np.random.default_rng(11)
+    total = 0.0
+    for _ in range(pieces * trainings):
+        needed = often + 60.0
+        # Each server fails at a time of its own, and is taken back at another.
+        while (lost := 3600.0 * min(*draw.exponential(200.0, servers), *draw.exponential(1 / 0.3, servers))) < needed:
+            total += lost
+            needed = 300.0 + often + 60.0
+        total += needed
+    assert total / trainings == pytest.approx(failures.seconds(pieces * often, servers), rel=0.01)
 
 
 SPOT_PRICES = gcnsim.PriceBook.of(pricing="spot")
