@@ -110,7 +110,7 @@ def _row(
     figures, cluster = _figures(estimate, site), estimate.scenario.cluster
     if figures is None:
         return EnergyRow(unknown=f"the power of {device_of(cluster)} is not in the catalogue; --gpu-power gives it")
-    watts = _power(estimate, site, figures, seed)
+    watts = _power(estimate, figures, seed)
     joules = Draws(watts.stated * estimate.iteration_s, watts.drawn * estimate.times)
     thousand = 1000.0 * joules.stated / J_PER_KWH
     found = EnergyRow(
@@ -173,7 +173,7 @@ def _assumptions(estimate: Estimate, figures: Mapping[str, Figure]) -> list[Assu
     ]
 
 
-def _power(estimate: Estimate, site: Site, figures: Mapping[str, Figure], seed: int) -> Draws:
+def _power(estimate: Estimate, figures: Mapping[str, Figure], seed: int) -> Draws:
     """Mean power of a setting with its building."""
     size = estimate.times.size
     drawn = {name: np.full(size, figure.value) for name, figure in figures.items()}
