@@ -19,7 +19,6 @@ import numpy as np
 from gcnsim.core.ids import FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule.columns import Columns, distinct_within, narrow, stream_waits
 from gcnsim.schedule.schedule import Levels, Schedule, levels
-from gcnsim.timeline import OpKind
 
 AT_ONCE = 1_000_000
 """Durations that are handled at once: 8 MB."""
@@ -40,36 +39,29 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ScheduleBounds:
-    """Seconds per iteration: lower <= T <= upper.
-
-    busiest: the stream or link with the largest load. busiest_kind: `compute` or the kind of link. busiest_s: its load.
-    """
+    """Seconds per iteration: lower <= T <= upper."""
 
     lower_s: Seconds
     upper_s: Seconds
-    busiest: str
-    busiest_kind: str
-    busiest_s: Seconds
 
 
 def bounds(schedule: Schedule) -> ScheduleBounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
-    loads = resource_loads(schedule)
-    mean = loads.seconds.mean(axis=0)
-    top = int(np.argmax(mean))
-    (busiest, kind), load = loads.resource(schedule, top), float(mean[top])
+    load = _largest_load(schedule)
     return ScheduleBounds(
         lower_s=max(load, _longest_alone(schedule)),
         upper_s=max(load, _longest_serial(schedule, levels(schedule, collapse=True), _senders(schedule.columns))),
-        busiest=busiest,
-        busiest_kind=kind,
-        busiest_s=load,
     )
 
 
 def lower_bound(schedule: Schedule) -> Seconds:
     """`ScheduleBounds.lower_s` by itself."""
-    return max(float(resource_loads(schedule).seconds.mean(axis=0).max()), _longest_alone(schedule))
+    return max(_largest_load(schedule), _longest_alone(schedule))
+
+
+def _largest_load(schedule: Schedule) -> Seconds:
+    """Of all streams and links, with the mean demand of each op."""
+    return float(resource_loads(schedule).mean(axis=0).max())
 
 
 def _longest_alone(schedule: Schedule) -> Seconds:
@@ -134,56 +126,25 @@ def estimate(schedule: Schedule) -> Seconds:
     """
     seconds = _durations(schedule, schedule.demand.mean(axis=0), concurrent_flows(schedule.columns))
     chain = levels(schedule).longest(seconds)[list(schedule.ends)].max()
-    return max(float(chain), float(resource_loads(schedule).seconds.mean(axis=0).max()))
+    return max(float(chain), _largest_load(schedule))
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
-    """Seconds of work per graph and resource, float64[T, R]: the schedule's streams first, then its links."""
+def resource_loads(schedule: Schedule) -> FloatArray:
+    """Seconds of work per graph and resource, float64[T, R]: the schedule's streams first, then its links.
 
-    seconds: FloatArray
-    alone: FloatArray
-    """Mean seconds of each op at its rate without other flows, float64[ops]."""
-
-    def resource(self, schedule: Schedule, place: int) -> tuple[str, str]:
-        """Name and kind of a resource of the schedule.
-
-        The kind is `compute` for a stream of exclusive work and `pause` for one that delays a worker. For other streams
-        it is the kind of the first link of its flows, weighted by time.
-        """
-        columns = schedule.columns
-        if place >= columns.streams:
-            link = place - columns.streams
-            return schedule.link_names[link], schedule.link_kinds[link]
-        name = f"{columns.names[columns.stream_name[place]]} of worker {columns.stream_worker[place]}"
-        queue = columns.queue_of(place)
-        first = columns.first_link()[queue]
-        if (first < 0).all():
-            held = columns.is_kind(OpKind.WAIT)[queue].any()
-            return name, "pause" if held else "compute"
-        spent: dict[str, float] = {}
-        for link, seconds in zip(first.tolist(), self.alone[queue].tolist(), strict=True):
-            if link >= 0:
-                kind = schedule.link_kinds[link]
-                spent[kind] = spent.get(kind, 0.0) + seconds
-        most = max(spent.values())
-        return name, [kind for kind, seconds in spent.items() if seconds == most][-1]
-
-
-def resource_loads(schedule: Schedule) -> Loads:
-    """The work of each stream and link in each iteration; streams count their flows at the rate without other flows."""
+    Streams count their flows at the rate without other flows.
+    """
     return schedule.derived("loads", lambda: _loads(schedule))
 
 
-def _loads(schedule: Schedule) -> Loads:
+def _loads(schedule: Schedule) -> FloatArray:
     columns, demand = schedule.columns, schedule.demand
     ops, links = columns.crossings
     latency = columns.of_route(columns.latency_s)
     alone = latency * (demand > 0) + demand / _rate_alone(schedule)
     carried = demand[:, ops] / np.array(schedule.capacity)[links]
     streams = _sums(alone, columns.stream, columns.streams)
-    loads = np.concatenate([streams, _sums(carried, links, len(schedule.capacity))], axis=1)
-    return Loads(loads, alone.mean(axis=0))
+    return np.concatenate([streams, _sums(carried, links, len(schedule.capacity))], axis=1)
 
 
 def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:

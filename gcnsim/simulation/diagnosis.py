@@ -241,7 +241,7 @@ def least_wire_s(result: Result) -> Seconds:
     """
     schedule = result.run.schedule
     cards = [index for index, kind in enumerate(schedule.link_kinds) if kind == "nic"]
-    seconds = resource_loads(schedule).seconds.mean(axis=0)[schedule.columns.streams :]
+    seconds = resource_loads(schedule).mean(axis=0)[schedule.columns.streams :]
     return float(np.max(seconds[cards], initial=0.0)) * result.machine.network.efficiency.value
 
 

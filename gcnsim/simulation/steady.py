@@ -255,7 +255,7 @@ class Steady:
 
     def _loads(self, schedule: Schedule) -> FloatArray:
         """Load of the busiest resource over its mean, summed up to each iteration, float64[most + 1]."""
-        loads = resource_loads(schedule).seconds
+        loads = resource_loads(schedule)
         busiest = loads[:, int(np.argmax(loads.mean(axis=0)))]
         each = busiest[np.arange(self.most) % busiest.size] / busiest.mean()
         return np.concatenate([[0.0], np.cumsum(each)])
@@ -326,7 +326,7 @@ class Steady:
         """
         if self.cycle > 1:
             return max(window.behind, SETTLING * window.ahead, 0.0)
-        loads = resource_loads(measured).seconds
+        loads = resource_loads(measured)
         mean = loads.mean(axis=0)
         heavy = mean >= HEAVY * mean.max()
         varies = float((loads[:, heavy].std(axis=0, ddof=1) / mean[heavy]).max()) if loads.shape[0] > 1 else 0.0

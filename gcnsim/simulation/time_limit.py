@@ -109,7 +109,7 @@ def _worst(scenario: Scenario, schedule: Schedule) -> str:
 
 def _link(schedule: Schedule) -> tuple[str, str, float]:
     """The busiest link: its name, its kind and its seconds per iteration."""
-    seconds = resource_loads(schedule).seconds.mean(axis=0)[schedule.columns.streams :]
+    seconds = resource_loads(schedule).mean(axis=0)[schedule.columns.streams :]
     busiest = int(np.argmax(seconds))
     return schedule.link_names[busiest], schedule.link_kinds[busiest], float(seconds[busiest])
 

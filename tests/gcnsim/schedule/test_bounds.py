@@ -11,7 +11,7 @@ import pytest
 from gcnsim.engine import simulate
 from gcnsim.hardware.link_specs import Link, LinkSpec
 from gcnsim.hardware.topology import Cluster
-from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate, lower_bound
+from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate, lower_bound, resource_loads
 from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind
 
@@ -35,21 +35,28 @@ def pipelined(b: Builder, nbytes: float) -> Schedule:
     return b.close([b.compute(OpKind.LOSS, 0, 2.0, after=[(op, 1) for op in sent])])
 
 
+def busiest(schedule: Schedule) -> tuple[str, float]:
+    """The stream or link with the largest mean load, and its seconds."""
+    columns, mean = schedule.columns, resource_loads(schedule).mean(axis=0)
+    names = [*(columns.names[name] for name in columns.stream_name), *schedule.link_names]
+    return names[int(mean.argmax())], float(mean.max())
+
+
 def test_synchronous_transfers_that_share_a_link(builder: Builders) -> None:
     schedule = vanilla(builder(10.0, latency=0.5), 20.0)
     found = bounds(schedule)
     # Alone 0.5 + 2 s, both together 0.5 + 4 s.
     assert (found.lower_s, estimate(schedule), found.upper_s) == pytest.approx((5.5, 7.5, 7.5))
-    assert (found.busiest, found.busiest_kind, found.busiest_s) == ("wire0", "nic", 4.0)
+    assert busiest(schedule) == ("wire0", 4.0)
 
 
 def test_pipelined_transfers_hide_until_the_link_is_the_limit(builder: Builders) -> None:
     light, heavy = pipelined(builder(10.0), 10.0), pipelined(builder(10.0), 100.0)
     hidden, bound = bounds(light), bounds(heavy)
     assert (hidden.lower_s, estimate(light), hidden.upper_s) == pytest.approx((3.0, 3.0, 5.0))
-    assert (hidden.busiest, hidden.busiest_kind) == ("gpu of worker 0", "compute")
+    assert busiest(light) == ("gpu", 3.0)
     assert (bound.lower_s, estimate(heavy), bound.upper_s) == pytest.approx((20.0, 20.0, 23.0))
-    assert (bound.busiest, bound.busiest_kind) == ("wire0", "nic")
+    assert busiest(heavy) == ("wire0", 20.0)
 
 
 @pytest.mark.parametrize("write", [vanilla, pipelined])
@@ -67,22 +74,22 @@ def test_the_simulated_iteration_lies_between(
 def test_a_cap_limits_the_rate_of_a_lone_flow(builder: Builders) -> None:
     b = builder(16.0)
     drawn = b.flow(OpKind.SAMPLE, 0, 3.0, (0,), stream="sampler", cap=1.0)
-    found = bounds(b.close([b.compute(OpKind.LOSS, 0, 1.0, after=[(drawn, 1)])]))
-    assert (found.busiest, found.busiest_s) == ("sampler of worker 0", 3.0)
-    assert found.lower_s == 3.0
+    schedule = b.close([b.compute(OpKind.LOSS, 0, 1.0, after=[(drawn, 1)])])
+    assert busiest(schedule) == ("sampler", 3.0)
+    assert bounds(schedule).lower_s == 3.0
 
 
 def test_the_delay_of_a_message_is_time_of_its_stream_and_not_of_the_link(builder: Builders) -> None:
     # Two streams of 100 units each keep the link busy for 20 s, and each takes 10 s besides its delay.
-    busiest = {delay: bounds(pipelined(builder(10.0, latency=delay), 100.0)) for delay in (0.0, 9.0, 15.0)}
-    assert [item.lower_s for item in busiest.values()] == [20.0, 20.0, 25.0]
-    assert [item.busiest_kind for item in busiest.values()] == ["nic"] * 3
+    schedules = [pipelined(builder(10.0, latency=delay), 100.0) for delay in (0.0, 9.0, 15.0)]
+    assert [bounds(schedule).lower_s for schedule in schedules] == [20.0, 20.0, 25.0]
+    assert [busiest(schedule)[0] for schedule in schedules] == ["wire0", "wire0", "x"]
 
 
 def test_the_mean_of_all_drawn_graphs_counts(builder: Builders) -> None:
     b = builder(1.0, iterations=4)
     found = bounds(b.close([b.compute(OpKind.LOSS, 0, np.array([1.0, 2.0, 3.0, 6.0]))]))
-    assert found == ScheduleBounds(3.0, 3.0, "gpu of worker 0", "compute", 3.0)
+    assert found == ScheduleBounds(3.0, 3.0)
 
 
 def test_a_chain_from_one_worker_to_another_is_no_lower_bound(builder: Builders) -> None:
@@ -138,5 +145,5 @@ def test_a_thread_waits_for_all_others_and_for_two_slices_of_each() -> None:
     # Its own 4 s (2 s), and as much of the other with two slices of 0.25 s.
     assert sorted(turns.tolist()) == [2.0 + 2.0 + 0.5, 4.0 + 4.0 + 0.5]
     found = bounds(schedule)
-    assert found.lower_s == found.busiest_s == 6.0, "one core does all three"
+    assert found.lower_s == 6.0, "one core does all three"
     assert found.lower_s <= simulate(schedule, 1).ends.max() / PS_PER_S <= found.upper_s
