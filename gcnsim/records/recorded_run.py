@@ -35,7 +35,7 @@ from gcnsim.records.run_files import (
 from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.breakdown import phases_of_means
-from gcnsim.timeline.parquet import read_spans
+from gcnsim.timeline.span import read_spans
 from gcnsim.workload import MEAN, POOL
 
 TIMELINE, TRACE = "timeline.parquet", "access.trace"
