@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import click
@@ -17,11 +16,12 @@ from gcnsim.core.processes import cores
 from gcnsim.core.terminal import LiveLine, screened
 from runtime.launch import Place, Watch, check_libraries, connect, place, run_worker
 from runtime.launch.group import quiet_sockets
+from runtime.launch.verdict import error_text
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
 from runtime.microbench.request import AT_ONCE
 from runtime.options import flag
-from runtime.profile import out_file, take
+from runtime.profile import leave, out_file, take
 from runtime.train.tasks import with_options
 
 PROGRAM: Final = "runtime.measure"
@@ -84,7 +84,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Parse `argv`, measure, write; the exit code, 2 for a user's error."""
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     where: Place | None = None
     try:
         where = place()
@@ -100,7 +100,7 @@ def main(argv: Sequence[str]) -> int:
         return ended.exit_code
     except (click.ClickException, GcnsimError) as error:
         # All workers of torchrun were given the same arguments: one of them says what is wrong with these.
-        return _failed(_text(error), 2) if where is None or where.rank == 0 else 2
+        return _failed(error_text(error, PROGRAM), 2) if where is None or where.rank == 0 else 2
     except ProcessError as error:
         return _failed(str(error), error.code)
     except KeyboardInterrupt:
@@ -195,20 +195,9 @@ def _take(request: MeasureRequest, out: str, options: dict[str, Any]) -> int:
     return 0
 
 
-def _text(error: click.ClickException | GcnsimError) -> str:
-    if isinstance(error, click.ClickException):
-        return " ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)"
-    return str(error)
-
-
 def _failed(line: str, code: int) -> int:
     sys.stderr.write(f"{PROGRAM}: {line}\n")
     return code
-
-
-def _leave(signum: int, frame: FrameType | None) -> None:
-    """End by way of every `finally`."""
-    raise SystemExit(128 + signum)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from gcnsim.core.atomic import probe, writable
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.terminal import LiveLine, screened
 from runtime.launch import check_libraries
+from runtime.launch.verdict import error_text
 from runtime.microbench import (
     FULL,
     QUICK,
@@ -87,7 +88,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 def main(argv: Sequence[str], budget: TimeBudget | None = None) -> int:
     """Parse `argv`, measure, write; the exit code. budget: in place of those of --quick and of a full run."""
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
@@ -95,10 +96,8 @@ def main(argv: Sequence[str], budget: TimeBudget | None = None) -> int:
         return _microbench(options, budget)
     except click.exceptions.Exit as ended:
         return ended.exit_code
-    except click.ClickException as error:
-        return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
-    except GcnsimError as error:
-        return _failed(str(error), 2)
+    except (click.ClickException, GcnsimError) as error:
+        return _failed(error_text(error, PROGRAM), 2)
     except ProcessError as error:
         return _failed(str(error), error.code)
     except KeyboardInterrupt:
@@ -168,7 +167,7 @@ def _failed(line: str, code: int) -> int:
     return code
 
 
-def _leave(signum: int, frame: FrameType | None) -> None:
+def leave(signum: int, frame: FrameType | None) -> None:
     """End by way of every `finally`, so that no member is left."""
     raise SystemExit(128 + signum)
 

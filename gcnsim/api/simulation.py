@@ -156,7 +156,7 @@ def traced(result: Result, name: str = "") -> TracedRun:
 
 def write_result(simulation: Simulation, folder: str | Path) -> None:
     """Write result.json and spans.parquet into `folder`, which is created if needed. Raises FileError."""
-    from gcnsim.timeline.parquet import write_spans
+    from gcnsim.timeline.span import write_spans
 
     target = made(folder)
     about = {

@@ -35,8 +35,8 @@ from gcnsim.records.run_files import (
 from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.breakdown import phases_of_means
-from gcnsim.timeline.parquet import read_spans
 from gcnsim.timeline.run_perfetto import MAIN, RunFacts
+from gcnsim.timeline.span import read_spans
 
 PS_PER_S: Final = 1e12
 TIMELINE, TRACE = "timeline.parquet", "access.trace"

@@ -38,11 +38,11 @@ from gcnsim.core.ids import Rank
 from gcnsim.hardware import LinkProfile, device, figures_of, host, link
 from gcnsim.timeline import Timeline
 from runtime.emulation import Accelerator, Emulation
-from runtime.emulation.priority import realtime_priority
 from runtime.emulation.spec import COPIES, TABLE_BYTES, TABLE_CELLS
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place
+from runtime.launch.watch import realtime_priority
 from runtime.record import Recorder
 
 _PR_SET_TIMERSLACK: Final = 29

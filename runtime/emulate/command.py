@@ -27,9 +27,10 @@ from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import clean, enter, inside, limiter_of, small_queue
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE, REACHED, RECEIVES, Accelerator
 from runtime.launch import check_libraries, place
+from runtime.launch.verdict import error_text
 from runtime.methods import METHODS
 from runtime.options import RULES, flag
-from runtime.train.tasks import Task, error_text, naming, refuse, tasks_of, with_folder
+from runtime.train.tasks import Task, naming, refuse, tasks_of, with_folder
 
 OPTIONS: Final = (
     "scale", "host", "gpus_per_switch", "slow_worker", "background", "receives", "measured_compute",
@@ -225,7 +226,7 @@ def main(argv: Sequence[str]) -> int:
             replace(request, limiter=limiter), training, lambda facts: _print_emulation(facts, as_json), _say
         )
     except (GcnsimError, click.ClickException) as error:
-        _say(_error_text(error))
+        _say(error_text(error, "runtime.emulate"))
         return 2
     except KeyboardInterrupt:
         _say("stopped by SIGINT")
@@ -296,12 +297,6 @@ def _clean() -> int:
     removed = [*clean(), *clean_folders()]
     sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
     return 0
-
-
-def _error_text(error: GcnsimError | click.ClickException) -> str:
-    if isinstance(error, click.ClickException):
-        return " ".join(error.format_message().split()) + " (see python -m runtime.emulate --help)"
-    return str(error)
 
 
 def _say(line: str) -> None:

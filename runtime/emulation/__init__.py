@@ -4,7 +4,7 @@ Whatever is made carries the number of the process that made it, lives in namesp
 machine's own network is touched), and is removed however that process ends. All hosts share the machine's cores.
 """
 
-from runtime.emulation.priority import end_with_agent
 from runtime.emulation.spec import Accelerator, Emulation
+from runtime.launch.watch import end_with_agent
 
 __all__ = ["Accelerator", "Emulation", "end_with_agent"]

@@ -21,8 +21,8 @@ from typing import Any
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.signals import die_with_parent
-from runtime.emulation.priority import AGENT
 from runtime.launch.verdict import describe
+from runtime.launch.watch import AGENT
 
 _SEEN_S = 0.2
 """torchrun looks at its workers ten times a second; a worker ended no later than this before a report."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from runtime.emulation.network import Network
-from runtime.emulation.priority import realtime_priority
+from runtime.launch.watch import realtime_priority
 
 PORT: Final = 5201
 _CHUNK: Final = 1 << 18

@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+import click
+
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import Rank
@@ -135,6 +137,13 @@ def read_failures(folder: Path) -> Iterator[Failure]:
     """The last messages of workers in `folder`, in no order."""
     for path in folder.glob("*.json"):
         yield Failure(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def error_text(error: GcnsimError | click.ClickException, program: str = PROGRAM) -> str:
+    """The error in the arguments of `program`, in one line."""
+    if isinstance(error, click.ClickException):
+        return " ".join(error.format_message().split()) + f" (see python -m {program} --help)"
+    return str(error)
 
 
 def say(line: str) -> None:

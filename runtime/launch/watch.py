@@ -1,4 +1,7 @@
-"""A worker's watch: it ends with its parent, and receives requests to stop regardless of its main thread."""
+"""A worker's watch: it ends with what started it, and receives requests to stop regardless of its main thread.
+
+Where it waits in place of a GPU, it must also run as soon as it is woken.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+from gcnsim.core.signals import die_with_parent
 from runtime.launch.place import RENDEZVOUS, Place
 from runtime.launch.verdict import FAILURES, say
 
@@ -144,3 +149,32 @@ def _end_group() -> NoReturn:
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(128 + signal.SIGKILL)
+
+
+def realtime_priority(yes: bool) -> bool:
+    """Whether all threads of this process now run as soon as they are woken, whatever else the machine does (yes), or
+    in turn with others. They wait most of the time, so nobody else is kept from a core for long.
+
+    Needs Linux and the right to it; otherwise everything stays as it is.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    policy, priority = (os.SCHED_RR, 1) if yes else (os.SCHED_OTHER, 0)
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
+    except PermissionError:
+        return False
+    return yes
+
+
+AGENT: Final = "GCNSIM_AGENT"
+"""The number of the process that starts the workers of an emulated host."""
+
+
+def end_with_agent() -> None:
+    """End this worker when the host's agent, which started it, ends; nothing where AGENT names none."""
+    agent = os.environ.get(AGENT, "")
+    if agent.isdigit():
+        die_with_parent(int(agent))

@@ -24,7 +24,7 @@ from gcnsim.core.shapes import SINCE, As, Count, Keys, OneOrMore, Share, Within
 from gcnsim.graph import Graph
 from gcnsim.records.run_files import COLUMN_RULES
 from gcnsim.timeline import Timeline
-from gcnsim.timeline.parquet import read_spans, write_spans
+from gcnsim.timeline.span import read_spans, write_spans
 from gcnsim.workload.samplers import read_norms, write_norms
 from runtime.record.machine import MachineFacts, PeakMemory, Versions
 from runtime.record.summary import Summary

@@ -21,6 +21,7 @@ from gcnsim.core.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets
+from runtime.launch.verdict import error_text
 from runtime.record.folder_lock import lock_folder
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 
@@ -159,10 +160,7 @@ def _work(request: SurveyRequest, place: Place) -> int:
 
 
 def _say(error: GcnsimError | click.ClickException) -> None:
-    text = str(error)
-    if isinstance(error, click.ClickException):
-        text = " ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)"
-    sys.stderr.write(f"{PROGRAM}: {text}\n")
+    sys.stderr.write(f"{PROGRAM}: {error_text(error, PROGRAM)}\n")
 
 
 if __name__ == "__main__":

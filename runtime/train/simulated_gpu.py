@@ -13,8 +13,8 @@ from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSamp
 from runtime.accelerator.lengths import GraphCounts, MeasuredSeconds, OpSeconds
 from runtime.accelerator.machine import NS, ScaledRecorder, WaitMachine
 from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
-from runtime.emulation.priority import realtime_priority
 from runtime.exchange import SampledGraph
+from runtime.launch.watch import realtime_priority
 from runtime.methods import method_of
 from runtime.methods.worker import Context
 from runtime.train.loop import Trainer

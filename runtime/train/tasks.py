@@ -16,7 +16,7 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.fields import shown
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.workload.knobs import Knob
-from runtime.launch.verdict import describe, say
+from runtime.launch.verdict import describe, error_text, say
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import Options, flag
@@ -293,13 +293,6 @@ def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
                 f"--workers: {found[0].workers}, but the plan is trained by {workers}; allowed: {workers}"
             )
         return Task(found[0], entry.name)
-
-
-def error_text(error: GcnsimError | click.ClickException) -> str:
-    """The error in the arguments, in one line."""
-    if isinstance(error, click.ClickException):
-        return " ".join(error.format_message().split()) + " (see python -m runtime.train --help)"
-    return str(error)
 
 
 def _task_options(argv: Sequence[str]) -> tuple[Options, str | None] | None:

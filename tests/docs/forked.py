@@ -62,7 +62,7 @@ def serve(address: str) -> None:
     for found in pkgutil.walk_packages(importlib.import_module("gcnsim").__path__, "gcnsim."):
         if not found.name.startswith(APART):
             importlib.import_module(found.name)
-    importlib.import_module("runtime.train.__main__")
+    importlib.import_module("runtime.train.tasks")
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for a command
     with socket.socket(socket.AF_UNIX) as door:

@@ -20,7 +20,7 @@ from gcnsim.graph import load_graph
 from gcnsim.graph.owners import read_partition
 from gcnsim.planning.sweep_folder import open_folder
 from gcnsim.records.calibration import read_calibration
-from gcnsim.timeline.parquet import read_spans
+from gcnsim.timeline.span import read_spans
 from gcnsim.trace import read_trace
 from gcnsim.trace.stored_profile import read_profile
 from tests.faults.training import BrokenError, must

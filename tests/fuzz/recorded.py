@@ -12,7 +12,7 @@ from gcnsim.records.compute_reading import read_measured_compute
 from gcnsim.records.measurements import read_measurements
 from gcnsim.records.recorded_run import read_learning_curve, read_measured, read_recorded_run
 from gcnsim.records.run_files import Cluster, write_cluster
-from gcnsim.timeline.parquet import write_spans
+from gcnsim.timeline.span import write_spans
 from runtime.options import Options
 from runtime.record import read_run
 from runtime.record.run_folder import refuse_foreign

@@ -26,7 +26,7 @@ from gcnsim.records.recorded_run import read_measured
 from gcnsim.records.trace_events import is_profiler_trace
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import page_figures
-from gcnsim.timeline.parquet import read_spans, write_spans
+from gcnsim.timeline.span import read_spans, write_spans
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from gcnsim.trace.stored_profile import is_profile, read_profile

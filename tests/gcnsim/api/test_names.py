@@ -72,7 +72,7 @@ def test_all_threads_get_the_same_function_with_brief_errors(monkeypatch: pytest
             ["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "2", "--processes", "1"],
             [
                 *("pyarrow", "gcnsim.graph.load", "gcnsim.evidence.recorded_run"),
-                *("gcnsim.simulation.graph_source", "gcnsim.simulation.open_source"),
+                *("gcnsim.simulation.graph_source", "gcnsim.simulation.trace_source"),
             ],
         ),
     ],

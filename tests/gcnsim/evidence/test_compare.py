@@ -22,7 +22,7 @@ from gcnsim.report.page.sections import write_comparison_page
 from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.timeline.breakdown import Parts, exposed_s, iteration_s, other_s
-from gcnsim.timeline.parquet import write_spans
+from gcnsim.timeline.span import write_spans
 from tests.gcnsim.evidence.conftest import WriteRun, evaluated
 
 REDDIT: dict[str, Any] = {

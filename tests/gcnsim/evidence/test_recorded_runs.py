@@ -20,7 +20,7 @@ from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline import OpKind
 from gcnsim.timeline.breakdown import iteration_s
-from gcnsim.timeline.parquet import write_spans
+from gcnsim.timeline.span import write_spans
 from gcnsim.trace import AccessTrace, BatchOrigin, BatchTrace, packed, read_trace, write_batch_trace, write_trace
 from tests.gcnsim.evidence.conftest import WriteRun, save_trace
 from tests.gcnsim.evidence.test_compare import PSC, recorded, spans

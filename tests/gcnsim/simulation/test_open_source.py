@@ -16,9 +16,10 @@ from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation.graph_source import GraphSource
-from gcnsim.simulation.open_source import TraceSource, open_source
+from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.simulation.statistics_source import LOAD, StatisticsSource, load_shares, owner_shares, scaled, server_of
+from gcnsim.simulation.trace_source import TraceSource
 from gcnsim.trace import write_trace
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import dataset

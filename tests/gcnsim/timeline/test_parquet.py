@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gcnsim.core.errors import FileError
 from gcnsim.timeline import KINDS, Timeline
-from gcnsim.timeline.parquet import read_spans, write_spans
+from gcnsim.timeline.span import read_spans, write_spans
 
 STREAMS = ("compute", "b.tx1", "f.pack")
 COLUMNS = ("kind", "worker", "stream", "iteration", "layer", "direction", "peer", "start_ps", "end_ps", "nbytes")

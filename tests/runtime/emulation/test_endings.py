@@ -15,7 +15,7 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from runtime.emulation import network
 from runtime.emulation.network import limiter_of
-from runtime.emulation.priority import AGENT
+from runtime.launch.watch import AGENT
 from tests.runtime.emulation.places import EMULATE, emulated, namespaces, needs_namespaces
 from tests.runtime.shell import ROOT, Shell, gone, lines, until
 
@@ -109,7 +109,7 @@ def test_without_namespaces_the_workers_end_with_it_too(start: Start) -> None:
     until(lambda: all(gone(pid) for pid in pids), "the workers end with their parent", 5.0)
 
 
-WORKER = "from runtime.emulation.priority import end_with_agent; end_with_agent(); print('on', flush=True)"
+WORKER = "from runtime.launch.watch import end_with_agent; end_with_agent(); print('on', flush=True)"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_
 from gcnsim.report.palette import DARK, LIGHT
 from gcnsim.results import LinkTraffic, MemoryReport
 from gcnsim.timeline import Phase
-from gcnsim.timeline.parquet import write_spans
+from gcnsim.timeline.span import write_spans
 from tests.gcnsim.evidence.conftest import WriteRun, write_run
 from tests.gcnsim.evidence.test_compare import recorded
 from tests.gcnsim.report.figures.spans import small_run
