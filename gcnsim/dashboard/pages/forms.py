@@ -203,7 +203,7 @@ FORMS: Final = (
         plan.options,
         plan.command,
         check=plan.check,
-        group="A whole training run, failures, spot; hours of use, GPUs, own graph",
+        group="A whole training run, failures, spot, energy; prices, hours of use, GPUs, own graph",
     ),
     Form(
         "/sweep",

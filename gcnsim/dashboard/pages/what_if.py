@@ -376,7 +376,7 @@ def machine(
         servers = servers_for(row.gpus, question.gpus_per_server or None)
     return [
         html.Strong(badge, className="badge"),
-        f"{machine_text(row, servers, question.host, name)}: {basis}",
+        f"{', '.join(filter(None, (machine_text(row, servers, question.host, name), question.inject)))}: {basis}",
         *([html.Br(), plain(read)] if read else []),
     ]
 

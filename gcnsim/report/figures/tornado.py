@@ -103,7 +103,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
     """One bar per assumption from its low to its high time, longest first; the line is the answer's time."""
     import plotly.graph_objects as go
 
-    shown = tornado.swings[:most]
+    shown = [swing for swing in tornado.swings if swing.reach][:most]
     unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
     figure = go.Figure()
     for index, swing in enumerate(shown):
@@ -129,7 +129,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
                  f"<span style='color:{theme.muted};font-size:12px'>{escaped(_short(swing))}</span>",
             font={"size": 13},
         )  # fmt: skip
-    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 46 * len(shown)), barmode="overlay")
+    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 40 * len(shown)), barmode="overlay")
     figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
     figure.update_yaxes(range=[len(shown) - 0.4, -0.7], showticklabels=False, showgrid=False)
     return figure

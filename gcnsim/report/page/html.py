@@ -70,7 +70,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         timeline_says=caption_of(timeline),
         timeline_legend=timeline.legend,
         idle=IDLE,
-        moved=tornado_figure(tornado) if tornado.swings else None,
+        moved=tornado_figure(tornado) if any(swing.reach for swing in tornado.swings) else None,
         swings=_swings(tornado),
         results=columns_sheet(columns, "Settings, the fastest first", best),
         every_column=columns_sheet(columns_of(rows, wide_keys(answer)), "Every column", best),

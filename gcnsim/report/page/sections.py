@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import plural
@@ -19,7 +20,14 @@ from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.report.comparison import times
-from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, rows_data, sides_data
+from gcnsim.report.figures.breakdown import (
+    MOST_BARS,
+    BreakdownData,
+    breakdown_figure,
+    parts_data,
+    rows_data,
+    sides_data,
+)
 from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure
 from gcnsim.report.figures.difference import difference_data, difference_figure
@@ -27,7 +35,7 @@ from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
-from gcnsim.report.figures.style import line_legend
+from gcnsim.report.figures.style import cut, line_legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
@@ -41,9 +49,17 @@ if TYPE_CHECKING:
 
 Legend = Sequence[tuple[str, str, bool]]
 
+MOST_OPTIONS: Final = 6
+"""Options of a recommendation whose time is drawn by part."""
+
+LETTERS: Final = 40
+"""Characters above a bar that a phone shows."""
+
 
 class Section(NamedTuple):
-    """A section of a page. legend: names, colours of a theme, whether hatched; lines: names, colours and dashes."""
+    """A section of a page. legend: names, colours of a theme, whether hatched; lines: names, colours and dashes;
+    folded: shown on request.
+    """
 
     title: str
     drawn: Figure | None
@@ -51,6 +67,7 @@ class Section(NamedTuple):
     legend: Legend = ()
     sheet: Sheet | None = None
     lines: Sequence[tuple[str, str, str]] = ()
+    folded: bool = False
 
 
 def write_simulation(path: str | Path, report: SimulationReport, result: Result) -> None:
@@ -99,7 +116,7 @@ def _where_time_goes(report: SimulationReport) -> list[Section]:
 
 def _timeline(row: Row, result: Result) -> Section:
     data = timeline_of_result(result, row.limited_by)
-    return Section("Timeline", timeline_figure(data), caption_of(data), data.legend)
+    return Section("Timeline", timeline_figure(data), caption_of(data), data.legend, folded=True)
 
 
 def _carried(report: SimulationReport, result: Result) -> list[Section]:
@@ -114,7 +131,7 @@ def _carried(report: SimulationReport, result: Result) -> list[Section]:
     pairs = pairs_of_result(result)
     if pairs.nbytes.any():
         caption = "Bytes that each worker sends to each other worker in an iteration."
-        carried.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
+        carried.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption, folded=True))
     return carried
 
 
@@ -177,7 +194,7 @@ def write_advice(path: str | Path, advice: Advice, curve: Curve, result: Result)
     apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
     caption = (
         "The recommended setting if only the bandwidth of the network cards changed; the band is the 90 % interval, the"
-        " dotted line the bandwidth of the machine."
+        " dotted line the bandwidth of the machine. Where the line is flat, more bandwidth does not help."
     )
     write_report(
         path,
@@ -208,8 +225,8 @@ def advice_sections(advice: Advice) -> list[Section]:
     )
     drawn = front_figure(data) if data.options else None
     sections = [Section("Time against cost", drawn, caption, data.legend, options_sheet(advice))]
-    bars = rows_data([point.row for point in shown_points(advice)[0]], MOST_BARS)
-    caption = "One iteration of each option in the table; hatched work adds no time."
+    bars = _options_data(advice)
+    caption = "One iteration of the recommended option and of the fastest others; hatched work adds no time."
     sections.append(Section("Where the time goes", breakdown_figure(bars), caption, bars.legend))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
@@ -218,6 +235,24 @@ def advice_sections(advice: Advice) -> list[Section]:
     if owning is not None:
         sections.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
     return sections
+
+
+def _options_data(advice: Advice) -> BreakdownData:
+    """The breakdown of the choice and of the first options in the table, by their numbers there."""
+    numbered = list(enumerate(shown_points(advice)[0], 1))
+    numbered.sort(key=lambda item: item[1].name != advice.choice.name)
+    shown = numbered[:MOST_OPTIONS]
+    data = rows_data([point.row for _, point in shown])
+    bars = [
+        replace(
+            bar,
+            method=str(number),
+            setting=cut(plain(f"{' '.join((point.row.method, *point.row.knobs))} on {point.machine}"), LETTERS),
+            recommended=point.name == advice.choice.name,
+        )
+        for bar, (number, point) in zip(data.bars, shown, strict=True)
+    ]
+    return replace(data, bars=tuple(bars))
 
 
 def options_sheet(advice: Advice) -> Sheet:

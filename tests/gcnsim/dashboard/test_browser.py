@@ -263,6 +263,18 @@ def test_a_figure_is_downloaded_as_a_picture(looking: Looking) -> None:
     assert download.value.suggested_filename == "gcnsim.png"
 
 
+def test_the_link_to_a_page_is_copied(looking: Looking) -> None:
+    looking.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    looking.open("/?gpus=2&methods=pipegcn")
+    looking.headline()
+    looking.page.click("#link")
+    for _ in range(50):
+        if looking.page.evaluate("navigator.clipboard.readText()"):
+            break
+        looking.page.wait_for_timeout(100)
+    assert looking.page.evaluate("navigator.clipboard.readText()") == looking.page.url
+
+
 def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> None:
     looking.open("/timeline?gpus=2&worker=0")
     looking.settled("/timeline")

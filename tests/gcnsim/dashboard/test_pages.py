@@ -52,6 +52,7 @@ def test_a_fault_is_that_of_the_command_line(answers: Answers, tmp_path: Path) -
     (told,) = command_line(*shlex.split(question.command())[2:])["results"]
     (whole,) = what_if.rows_of(PageQuestion(gpus=2, methods=("pipegcn",)), answers, Files(tmp_path, tmp_path))
     assert row.iteration_s == told["iteration_s"] > whole.iteration_s
+    assert "in 1 server, slow-gpu:worker=0,factor=3: computed" in str(what_if.machine([row], None, question))
     with pytest.raises(ScenarioError, match=r"^--inject slow: unknown fault"):
         read_address("?inject=slow:worker%3D0")
 
