@@ -1,6 +1,7 @@
-"""A recommendation over some 500 settings, `gcnsim recommend --target-iteration 0.5s`, cold, in two processes.
+"""A recommendation over thousands of settings, `gcnsim recommend --target-iteration 0.5s`, cold, in two processes.
 
-`python -m benchmarks.bench_recommend`. Processor time is what is limited, since wall times depend on what else runs.
+`python -m benchmarks.bench_recommend`. Processor time for each distinct setting is what is limited, since wall times
+depend on what else runs, and the number of settings on the catalogue.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import sys
 
 from benchmarks.measuring import Figure, finished, report
 
-LIMIT_S = 20.0
-"""Of processor time: ten seconds of two cores."""
+LIMIT_MS = 42.0
+"""Of processor time for each distinct setting: of the first 476 settings, ten seconds of two cores."""
 
 COMMAND = ("recommend", "--dataset", "reddit", "--target-iteration", "0.5s", "--cache", "0%,30%", "--processes", "2")
-"""Two caches in place of three, so that there are about 500 settings."""
+"""Two caches in place of three."""
 
 RUNS = 3
 
@@ -31,11 +32,13 @@ def main() -> int:
     content = json.loads(done.printed)
     search = content["search"]
     assert [entry["same"] for entry in content["confirmed"]] == [True] * 3, content["confirmation"]
-    assert search["settings"] >= 450, search
+    distinct = search["settings"] - search["same"]
+    assert distinct >= 450, search
     figures = [
-        Figure("processor time, least of three", min(seconds), "s", f"<= {LIMIT_S:g}"),
+        Figure("processor time, least of three", min(seconds), "s"),
+        Figure("that of a distinct setting", 1e3 * min(seconds) / distinct, "ms", f"<= {LIMIT_MS:g}"),
         Figure("wall, least of three", min(wall), "s"),
-        Figure("settings", search["settings"], ""),
+        Figure("distinct settings", distinct, ""),
         Figure("simulated", search["simulated"], ""),
     ]
     return report("recommend", f"gcnsim {' '.join(COMMAND)}", figures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -222,11 +221,6 @@ class StudyCache:
 
         engine()  # found before processes are forked, so once for all of them
         processes = self.processes if sum(effort_of(key[0]) for key in missing) > ALONE else 1
-        times = Counter(map(_alike, missing))
-        several = [key for key in times if times[key] > 1 and key not in self._factors]
-        # Not once in each process. A refused one is refused again when it is studied.
-        made = parallel_map(self._allowed_factors, several, processes)
-        self._factors |= {key: found for key, found in zip(several, made, strict=True) if found is not None}
         studied = parallel_map_counted(one, missing, processes, running_total(on_progress, len(missing)))
         for key, found in zip(missing, studied, strict=True):
             self._results |= dict(found.paths)
@@ -275,12 +269,6 @@ class StudyCache:
         if key in self._joint:
             return with_ends(self._joint[key], key[0], self.accesses_of(key), self.seed)
         return factors(key[0], self.accesses_of(key), self.seed, ends=ends)
-
-    def _allowed_factors(self, key: Key) -> TimeFactors | None:
-        """The same; None for a scenario that is not allowed."""
-        with suppress(ScenarioError):
-            return self._new_factors(key)
-        return None
 
     def joint(self, scenario: Scenario) -> TimeFactors:
         """Return the same as `factors` of a scenario of `prepare_joint`, perhaps without the ends of assumptions."""
