@@ -96,7 +96,7 @@ def reproduce(
     found = [(row, scenario_of_row(row, rows, platforms or {}, calibrated=calibrated)) for row in chosen]
     settings = [(row, one) for row, one in found if isinstance(one, RowScenario)]
     runs = answer(
-        [row_scenario for row, one in settings for row_scenario in _needed(row, one)],
+        [row_scenario for _, one in settings for row_scenario in (one, vanilla_of(one))],
         processes,
         progress,
         spread=spread,
@@ -108,10 +108,6 @@ def reproduce(
 def vanilla_of(one: RowScenario) -> RowScenario:
     """The same setting under the method that ratios compare with: synchronous training on the full graph, mostly."""
     return one.by(create_method(one.system.base))
-
-
-def _needed(row: FactRow, one: RowScenario) -> tuple[RowScenario, ...]:
-    return (one, vanilla_of(one))
 
 
 def _check(rows: Sequence[FactRow]) -> None:

@@ -183,7 +183,7 @@ def _refuse_method(scenario: Scenario, found: MeasuredCompute) -> NoReturn:
 def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
     """Raises ScenarioError for what of the scenario is not as it was measured, whatever its method."""
     cluster = scenario.cluster
-    _refuse_device(scenario, machine, found)
+    _refuse_device(machine, found)
     if cluster.gpus != found.parts:
         _refuse(scenario, found, f"cluster.gpus: {cluster.gpus}", plural(found.parts, "part"))
     for name, value in PLAIN.items():
@@ -196,7 +196,7 @@ def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) 
         _refuse(scenario, found, f"workload.{name}: {_text(question)}", _text(own))
 
 
-def _refuse_device(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
+def _refuse_device(machine: Machine, found: MeasuredCompute) -> None:
     known = gpu_named(found.device["name"]) if found.on_gpu else None
     if (machine.kind == "gpu") != found.on_gpu or (known is not None and known != machine.device.name):
         raise ScenarioError(

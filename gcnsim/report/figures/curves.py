@@ -80,16 +80,11 @@ class Series(NamedTuple):
 
 
 class MeasuredPoint(NamedTuple):
-    """A measured run: its value of the axis, and seconds per iteration.
-
-    low, high: the range of repeats, None for one.
-    """
+    """A measured run: its value of the axis, and seconds per iteration."""
 
     name: str
     value: float
     seconds: float
-    low: float | None = None
-    high: float | None = None
 
 
 class Curve(NamedTuple):
@@ -117,7 +112,7 @@ class CurveData:
     y_ticks: Ticks
 
 
-def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[MeasuredPoint] = ()) -> Curve:
+def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
     """The lines of `rows` against `axis`: one line per setting apart from the axis, fastest first.
 
     Of rows with equal values, the last one counts.
@@ -140,7 +135,7 @@ def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[MeasuredPoi
                 any(row.recommended for row in ordered),
             )
         )
-    return Curve(axis, tuple(sorted(series, key=lambda item: min(item.seconds))), tuple(measured))
+    return Curve(axis, tuple(sorted(series, key=lambda item: min(item.seconds))))
 
 
 def _name(row: Row, apart: Sequence[str]) -> str:
@@ -158,7 +153,7 @@ def curve_data(curve: Curve) -> CurveData:
     others = [series for series in curve.series if not series.recommended]
     shown = tuple(series for series in curve.series if series.recommended or series in others[:spare])
     times = [value for series in shown for value in (*series.low, *series.seconds, *series.high) if value is not None]
-    times += [end for item in curve.measured for end in (item.low, item.seconds, item.high) if end is not None]
+    times += [item.seconds for item in curve.measured]
     values = [value for series in shown for value in series.values]
     values += [*curve.requested, *(item.value for item in curve.measured)]
     axis, unit = AXES[curve.axis], time_unit(max(times))
@@ -207,7 +202,7 @@ def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
 
 
 def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
-    """Lines of `data` with intervals as bands, measured runs as points with their range, requested values as marks."""
+    """Lines of `data` with intervals as bands, measured runs as points, requested values as marks."""
     import plotly.graph_objects as go
 
     return go.Figure(curve_drawing(data, theme))
@@ -281,15 +276,11 @@ def _ends(ends: Sequence[float | None], seconds: Sequence[float]) -> list[float]
 
 
 def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
-    """Measured runs as hollow points, with the range of their repeats."""
+    """Measured runs as hollow points."""
     runs = data.measured
-    ends = [
-        (run.seconds if run.low is None else run.low, run.seconds if run.high is None else run.high) for run in runs
-    ]
     hover = [
         f"measured: {escaped(plain(run.name))} at {data.axis.text(run.value)}<br>{format_seconds(run.seconds)}"
-        + (f" ({format_seconds(low)} to {format_seconds(high)} between repeats)" if low < high else "")
-        for run, (low, high) in zip(runs, ends, strict=True)
+        for run in runs
     ]
     return {
         "type": "scatter",
@@ -298,13 +289,6 @@ def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
         "name": "measured",
         "mode": "markers",
         "marker": {"symbol": "circle-open", "size": 12, "color": theme.ink, "line": {"width": 2.5, "color": theme.ink}},
-        "error_y": {
-            "type": "data",
-            "array": [(high - run.seconds) / data.unit_s for run, (_, high) in zip(runs, ends, strict=True)],
-            "arrayminus": [(run.seconds - low) / data.unit_s for run, (low, _) in zip(runs, ends, strict=True)],
-            "color": theme.ink,
-            "thickness": 1.5,
-        },
         "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
