@@ -1,7 +1,7 @@
-"""Store the compiled kernel in the user's cache folder, and load its object files without a compiler.
+"""Store the compiled kernel in the user's cache folder, and load its object files with llvmlite only.
 
-There is one file per processor and version of the source. A file is written under a temporary name, tested and renamed.
-A file that is damaged, foreign or owned by another user is ignored and replaced.
+There is one file per processor, compiler version and version of the source. A file is written under a temporary name,
+tested and renamed. A file that is damaged, foreign or owned by another user is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import accumulate
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, PROT_WRITE, mmap
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from struct import iter_unpack, pack_into, unpack_from
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,10 +31,17 @@ class LoadedKernel:
 
     def __init__(self, name: str, code: bytes) -> None:
         """Load the function `name` from the object file `code`. Raises RuntimeError if that fails."""
-        try:
-            self._held, address = _copied(name, code)
-        except (OSError, ValueError):
-            self._held, address = _linked(name, code)
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        for symbol in NEEDED:
+            llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value)
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        address = self._engine.get_function_address(name)
         if not address:
             raise RuntimeError(f"no function {name}")
         kinds = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 2
@@ -60,79 +65,6 @@ class LoadedKernel:
         return partial(self._function, *(one if isinstance(one, int) else one.ctypes.data for one in arguments))
 
 
-class _Section(NamedTuple):
-    """A section header of a 64-bit ELF file."""
-
-    name: int
-    kind: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    align: int
-    each: int
-
-    def rows(self, code: bytes, form: str) -> list[tuple[int, ...]]:
-        """Its content as rows of this `struct` format."""
-        return [*iter_unpack(form, code[self.offset : self.offset + self.size])]
-
-
-def _copied(name: str, code: bytes) -> tuple[object, int]:
-    """The address of the function `name` of an object file in memory, 0 for none, and that memory, to be kept.
-
-    llvmlite does the same, but takes as long to import as a short question takes. Raises ValueError for a file that is
-    not of Linux on x86-64 or needs more than absolute addresses, OSError where such memory is not allowed.
-    """
-    if code[:6] + code[18:20] != b"\x7fELF\x02\x01\x3e\x00":
-        raise ValueError("not ELF for x86-64")
-    begin, count = *unpack_from("<Q", code, 40), *unpack_from("<H", code, 60)
-    sections = [_Section(*row) for row in iter_unpack("<2I4Q2I2Q", code[begin : begin + 64 * count])]
-    loaded = {index: one for index, one in enumerate(sections) if one.flags & _LOADED}
-    *starts, size = accumulate((-(-one.size // _APART) * _APART for one in loaded.values()), initial=0)
-    memory, c_library = mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE), ctypes.CDLL(None)
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    places = dict(zip(loaded, starts, strict=True))
-    for index, one in loaded.items():
-        memory[places[index] : places[index] + one.size] = code[one.offset : one.offset + one.size]
-    (table,) = (one for one in sections if one.kind == _SYMBOLS)
-    addresses: list[int] = []
-    found = 0
-    for at, _, _, section, value, _ in table.rows(code, "<I2BH2Q"):
-        word = code[sections[table.link].offset + at :].split(b"\0", 1)[0].decode()
-        outside = ctypes.cast(getattr(c_library, word), ctypes.c_void_p).value if word in NEEDED else 0
-        addresses.append(base + places[section] + value if section in places else outside or 0)
-        found = addresses[-1] if word == name else found
-    for one in sections:
-        for at, what, more in one.rows(code, "<2Qq") if one.kind == _RELOCATIONS and one.info in places else ():
-            if what & 0xFFFFFFFF != _ABSOLUTE or not addresses[what >> 32]:
-                raise ValueError("an address that is not absolute")
-            pack_into("<Q", memory, places[one.info] + at, addresses[what >> 32] + more)
-    if c_library.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(size), PROT_READ | PROT_EXEC):
-        raise OSError("memory that is executed is not allowed")
-    return memory, found
-
-
-_LOADED, _SYMBOLS, _RELOCATIONS, _ABSOLUTE, _APART = 2, 2, 4, 1, 64
-"""SHF_ALLOC, SHT_SYMTAB, SHT_RELA and R_X86_64_64 of the ELF specification; the bytes that sections are aligned to."""
-
-
-def _linked(name: str, code: bytes) -> tuple[object, int]:
-    """As `_copied`, by llvmlite. Raises RuntimeError if that fails."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    for symbol in NEEDED:
-        llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value)
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine, engine.get_function_address(name)
-
-
 KIND: Final = "engine-kernel"
 VERSION: Final = 1
 
@@ -154,28 +86,23 @@ def folder() -> Path:
 
 @cache
 def key() -> str:
-    """The hexadecimal key of a kernel: this processor, this source."""
-    digest = hashlib.sha256("\n".join((sys.platform, os.uname().machine, *_processor())).encode())
+    """The hexadecimal key of a kernel: this processor, these compilers, this source."""
+    import llvmlite.binding as llvm
+
+    digest = hashlib.sha256()
+    features = llvm.get_host_cpu_features().flatten()
+    for word in (llvm.get_default_triple(), llvm.get_host_cpu_name(), features, *map(_version, ("llvmlite", "numba"))):
+        digest.update(word.encode() + b"\0")
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
-def _processor() -> list[str]:
-    """What Linux says of the first processor's model and instructions; nothing on other systems."""
+def _version(distribution: str) -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            first = file.read(_FIRST).split("\n\n")[0]
-    except OSError:
-        return []
-    return [line for line in first.splitlines() if line.startswith(_SAYS)]
-
-
-_FIRST: Final = 16_384
-"""Characters of /proc/cpuinfo that describe the first processor, at most."""
-
-_SAYS: Final = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features", "isa")
-"""Beginnings of the lines that are the same whenever they are read."""
+        return version(distribution)
+    except PackageNotFoundError:
+        return "none"
 
 
 def path() -> Path:

@@ -16,8 +16,7 @@ from gcnsim.cli import main
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.processes import parallel_map
 from gcnsim.engine import choice, compile_now, engine, simulate
-from gcnsim.engine.kernel import store, trial
-from gcnsim.engine.kernel.driver import simulate_by
+from gcnsim.engine.kernel import store
 from tests.cases import Case, method
 
 
@@ -90,21 +89,6 @@ def test_a_kernel_for_another_processor_or_source_is_not_used(
     monkeypatch.setattr(store, "key", lambda: "0" * 64)
     with pytest.raises(store.UnusableError, match="compiled for something else"):
         store.read(place)
-
-
-@pytest.mark.parametrize("refused", ["_ABSOLUTE", "PROT_EXEC"])
-def test_llvmlite_loads_what_is_not_copied_to_memory(
-    compiled: bytes, cache: Path, monkeypatch: pytest.MonkeyPatch, refused: str
-) -> None:
-    put(cache, compiled)
-    made, schedule = store.read(store.path()), trial.sample()
-    copied = simulate_by(store.LoadedKernel(*made), schedule, 4)
-    # As if an address were not absolute; 1 << 20 is no protection of memory.
-    monkeypatch.setattr(store, refused, 1 << 20)
-    with pytest.raises((OSError, ValueError), match=r"absolute|allowed"):
-        store._copied(*made)
-    linked = simulate_by(store.LoadedKernel(*made), schedule, 4)
-    assert (copied.ends == linked.ends).all()
 
 
 def test_a_kernel_that_gives_other_results_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
