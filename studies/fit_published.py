@@ -122,7 +122,7 @@ def table_lines(left: dict[str, Any]) -> list[str]:
 
 
 def _shown(name: str, value: float) -> str:
-    if name.startswith("call"):
+    if name.startswith("host call"):
         return f"{1e3 * value:.2g} ms"
     return f"{value / 1e9:.3g} GB/s" if name.startswith("host side") else f"{100 * value:.0f} %"
 

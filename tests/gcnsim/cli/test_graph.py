@@ -158,7 +158,7 @@ def test_a_partition_that_is_there_is_described_and_written_as_ours(cycle: Path,
     (tmp_path / "cycle.part.2").write_text("0\n1\n0\n1\n")
     out = tmp_path / "ours.part"
     lines = _run("partition", str(cycle), "--partition", str(tmp_path / "cycle.part.2"), "--out", str(out)).splitlines()
-    assert {"method          of a file", "edges cut       4"} <= set(lines)
+    assert {"method          from a file", "edges cut       4"} <= set(lines)
     assert not [line for line in lines if line.startswith("time")]
     assert read_partition(out, load_graph(cycle)).owner.tolist() == [0, 1, 0, 1]
     assert json.loads(_run("partition", str(cycle), "--partition", str(out), "--json"))["seconds"] is None
@@ -204,7 +204,7 @@ def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
     lines = _run("info", str(folder)).splitlines()
     assert "homophily       0.000 of 10 edges, -1.000 adjusted for class sizes" in lines
     assert "split           train 6, val 2, test 2" in lines
-    assert "components      1, the largest of 10 nodes" in lines
+    assert "components      1, the largest with 10 nodes" in lines
     assert lines[-1].split() == ["2..3", "10", "100.0%", "100.0%"]
     found = json.loads(_run("info", str(folder), "--json"))
     assert found["homophily"] == {"edge": 0.0, "adjusted": -1.0, "edges": 10}

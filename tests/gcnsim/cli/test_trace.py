@@ -326,7 +326,7 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "32") == 0
     content = capsys.readouterr().out
     assert "graph        outline of ogbn-papers100M, not drawn" in content
-    assert "boundary against the published: nothing published" in content
+    assert "boundary against published counts: none published" in content
 
 
 def test_what_if_takes_a_profile_for_its_graph(ring: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_the_page_says_what_the_command_line_says(folder: Path) -> None:
     assert f"{leads}{document[0]['method']}" in text
     assert "UNCALIBRATED" in text
     assert "reddit, 2 x T4 in 2 servers at 25Gbps, " in text
-    assert f"{len(document)} of 6 answered points shown." in text
+    assert f"{len(document)} of 6 finished points shown." in text
 
 
 def test_the_table_has_the_points_in_order(folder: Path) -> None:
@@ -111,15 +111,15 @@ def test_the_files_to_take_home_are_of_the_filtered_points(folder: Path, tmp_pat
 def test_a_filter_is_typed_and_its_address_opened_again(looking: Any, folder: Path) -> None:
     looking.open("/sweep?folder=points")
     looking.settled("/sweep")
-    assert "6 of 6 answered points shown." in looking.page.inner_text("#view")
+    assert "6 of 6 finished points shown." in looking.page.inner_text("#view")
     looking.page.fill("input[id*=where]", "cluster.bandwidth >= 10Gbps")
     looking.page.keyboard.press("Enter")
-    looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")
+    looking.page.wait_for_selector("#view:has-text('3 of 6 finished points shown.')")
     document = json_of(*shlex.split(looking.page.inner_text("#command")), folder=folder)
     assert f"{1000 * document[0]['iteration_s']:.0f} ms per iteration (" in looking.page.inner_text("#view h2")
     assert looking.page.evaluate("location.search") == "?folder=points&where=cluster.bandwidth+%3E%3D+10Gbps"
     looking.page.reload()
-    looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")
+    looking.page.wait_for_selector("#view:has-text('3 of 6 finished points shown.')")
     looking.page.click("#job-start")
     looking.page.wait_for_selector("#job-result .files a")
     with looking.page.expect_download() as download:

@@ -52,7 +52,7 @@ def test_the_command_line_asks_the_same() -> None:
         ({"dataset": "../reddit"}, "dataset: unknown"),
         ({"graph": "/etc/passwd"}, "outside the folder"),
         ({"run": "../run"}, "outside the folder"),
-        ({"calibration": "."}, "calibration: is of a recorded run"),
+        ({"calibration": "."}, "calibration: needs a recorded run"),
         ({"worker": "-1"}, "worker: '-1' is not allowed"),
     ],
 )

@@ -96,7 +96,7 @@ def test_the_figure_that_moves_the_time_most_is_named_with_its_command() -> None
     effects = [effect("t4.spmm_efficiency", 0.3, 0.2, 0.3), effect("ethernet.efficiency", 0.8, 0.5, 0.7)]
     text = measure_first(make_scenario(bandwidth="15Gbps"), effects)
     assert text.startswith(
-        "ethernet.efficiency (500 ms to 800 ms, 70 % of the uncertainty): iperf3 between two servers"
+        "ethernet.efficiency (500 ms to 800 ms, 70 % of the uncertainty): run iperf3 between two servers"
     )
     staged = measure_first(make_scenario(bandwidth="15Gbps", transport="staged"), effects)
     assert (
