@@ -149,8 +149,9 @@ def _decimal(number: Fraction, digits: int) -> str:
 
 
 def format_number(number: float, digits: int = 3) -> str:
-    """`number` for people, every text's rule: significant digits, of large ones all, in thousands (2.5, 12,300)."""
-    return f"{number:,.0f}" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}"
+    """`number` for people, every text's rule: significant digits, no exponent, thousands (0.000024, 2.5, 12,300)."""
+    shown = f"{number:,.0f}" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}"
+    return f"{Decimal(shown):f}" if "e-" in shown else shown
 
 
 def _digits(number: float) -> str:

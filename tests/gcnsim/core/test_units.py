@@ -200,7 +200,12 @@ def test_shown_for_people() -> None:
     long |= {86_400.0 * 700: "700 days", 86_400.0 * 1461: "4 years", 86_400.0 * 365.25e6: "1,000,000 years"}
     assert {seconds: units.format_seconds(seconds) for seconds in long} == long
     assert units.format_number(1234.4) == "1,234"
-    assert [units.format_number(value, 2) for value in (0.0034, 99.4, 1e5)] == ["0.0034", "99", "100,000"]
+    assert [units.format_number(value, 2) for value in (2.4e-5, 0.0034, 99.4, 1e5)] == [
+        "0.000024",
+        "0.0034",
+        "99",
+        "100,000",
+    ]
     assert units.ELECTRICITY.shown_as(123_456.0) == "123 MWh"
     assert [units.MASS.shown_as(kg) for kg in (0.0, 0.0123, 4.0, 1e4, 1e9)] == [
         "0 kg", "12.3 g", "4.00 kg", "10.0 t", "1,000,000 t"
