@@ -13,7 +13,7 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.fields import shown
 from gcnsim.core.ids import FloatArray, Iteration, Seconds
-from gcnsim.core.units import format_seconds
+from gcnsim.core.units import format_number, format_seconds
 from gcnsim.hardware import ExchangeRate, amount_in
 from gcnsim.planning.failures import Amount, Failures
 from gcnsim.scenario import Scenario
@@ -262,4 +262,4 @@ def _hours(value: object, period: str) -> float:
 
 def money(value: float) -> str:
     """Format an amount, with two decimal places if it is small."""
-    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
+    return f"{value:,.2f}" if value >= 0.0995 else format_number(value, 2)

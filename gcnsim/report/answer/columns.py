@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.units import BANDWIDTH, NBYTES, SECONDS
+from gcnsim.core.units import BANDWIDTH, NBYTES, SECONDS, format_number
 from gcnsim.report.answer.rows import plain, shared_knobs, value_of, varies
 from gcnsim.results import Row
 
@@ -339,7 +339,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     if key == "speedup_vs_full_graph":
         return f"{value:.1g}x" if value < 0.095 else f"{value:.2f}x" if value < 9.995 else f"{value:.1f}x"
     if key in ("usd_per_1000_iterations", *COSTS):
-        return f"{value:.2f}" if value >= 0.0995 else f"{value:.2g}"
+        return f"{value:.2f}" if value >= 0.0995 else format_number(value, 2)
     if key == "cache_fraction":
         return f"{100 * value:.4g}%"
     if key in ("cache_hit_rate", "gpu_utilization", "nic_utilization"):

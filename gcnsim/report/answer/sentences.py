@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
-from gcnsim.core.units import format_seconds, range_text
+from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import device, instance_of, is_host
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer.columns import MACHINE
@@ -215,7 +215,7 @@ def _setting(row: Row, *, priced: bool) -> str:
     price, currency = row.usd_per_1000_iterations, "USD"
     if row.cost_per_1000_iterations is not None and row.currency is not None:
         price, currency = row.cost_per_1000_iterations, row.currency
-    cost = "" if price is None or not priced else f", {price:.2g} {currency} per 1,000 iterations"
+    cost = "" if price is None or not priced else f", {format_number(price, 2)} {currency} per 1,000 iterations"
     return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 
