@@ -17,17 +17,19 @@ def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
     labels = row_labels(answer, apart=report.recommended is not None)
     rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
     pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
-    # Rows of one machine differ by their electricity alone: one line for each machine, of its last row.
-    both = list(zip(labels, rows, strict=True))
-    bought = [(label, row.own) for label, row in both if row.own is not None]
-    machines = {(own.purchase, own.servers, own.rented_gpus, _rent(own)): (label, own) for label, own in bought}
+    # Rows of one machine differ by their electricity and interruptions alone: one line for each machine, of the
+    # recommended row or else of its fastest.
+    best = answer.recommendation.row
+    asked = [*answer.results, *([] if report.recommended is None else [best])]
+    machines: dict[tuple[object, ...], tuple[str, OwnOrRent]] = {}
+    for label, row, own in sorted(
+        ((label, row, found.own) for label, row, found in zip(labels, asked, rows, strict=True) if found.own),
+        key=lambda item: (item[1] is not best and not item[1].recommended, item[1].epoch_s),
+    ):
+        key = (row.device, row.host, own.purchase, own.servers, own.gpus_per_server, own.rented_gpus)
+        machines.setdefault(key, (label, own))
     owned = [(f"{label}, bought", own_text(own, report)) for label, own in machines.values()]
     return [*pairs, *owned, *assumed_power(report)]
-
-
-def _rent(own: OwnOrRent) -> str:
-    """The rent of an hour, which all rows of a machine have in common."""
-    return "" if own.rented_per_hour is None else f"{own.rented_per_hour / (own.rented_hours or 1.0):.9g}"
 
 
 def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
