@@ -31,7 +31,7 @@ from gcnsim.planning.capacity_report import (
 from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.planning.certainty import label_of
-from gcnsim.planning.energy import Site, energy_report
+from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report
@@ -40,7 +40,9 @@ from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
 from gcnsim.scenario import Scenario, setting_text, to_mapping
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import Result
+from gcnsim.simulation.assumed import refuse_unused_figures
 
 Say = Callable[[str], object]
 
@@ -93,8 +95,11 @@ def recommend(
     target = question.target
     training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    asked = [resolve_machine(cluster) for cluster in clusters]
+    refuse_unused_figures(asked, energy=question.site is not None)
     if question.site is not None:
         question.site.refuse_idle(clusters)
+        refuse_power(asked, question.site)
     if target is not None and target.failures is not None:
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]

@@ -233,6 +233,7 @@ class EnergyRow:
     practically never."""
     kwh_low: Amount | None = None
     kwh_high: Amount | None = None
+    """Null also where the training practically never ends at this end."""
     cost: Amount | None = None
     """Of these kWh, in the chosen currency."""
     kg_co2: Amount | None = None

@@ -47,8 +47,10 @@ def energy_text(row: EnergyRow, report: EnergyReport) -> str:
     if row.kwh is None:
         small = _money_and_mass(row.cost_per_1000_iterations, row.kg_co2_per_1000_iterations, report)
         return f"{text}{small} per 1,000 iterations" if small else text
-    kwh = f"{ELECTRICITY.shown_as(row.kwh)}{range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)}"
-    return f"{text}; until done {kwh}{_money_and_mass(row.cost, row.kg_co2, report)}"
+    ends = range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)
+    if row.kwh_low is not None and row.kwh_high is None:
+        ends = f" ({ELECTRICITY.shown_as(row.kwh_low)} to practically never)"
+    return f"{text}; until done {ELECTRICITY.shown_as(row.kwh)}{ends}{_money_and_mass(row.cost, row.kg_co2, report)}"
 
 
 def _money_and_mass(cost: float | None, carbon: float | None, report: EnergyReport) -> str:

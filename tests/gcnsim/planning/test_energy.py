@@ -146,7 +146,7 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
 
 
 GIVEN_POWER: Final = (
-    "cluster.figures=t4.busy_power=50%,t4.waiting_power=50%,t4.idle_power=10%,"
+    "cluster.figures=t4.busy_power=50%,t4.waiting_power=50%,{idle}"
     "{host}.host_power=0.5,{host}.host_floor=10W,{host}.pue=1.5"
 )
 """A T4 in use draws 35 W whatever it does, an unused one 7 W, the rest of a server 35 W for each, its building half as
@@ -164,7 +164,7 @@ def test_energy_co2_and_months_to_break_even_by_hand() -> None:
         life_years=4,
         in_use=0.5,
         prices=hardware.PriceBook.of(["t4=0.50USD/h"]),
-        overrides=[GIVEN_POWER.format(host="generic-16")],
+        overrides=[GIVEN_POWER.format(host="generic-16", idle="")],
         processes=1,
     )
     (row,) = asked("what-if", answer.payload)["rows"]
@@ -190,7 +190,8 @@ def test_energy_co2_and_months_to_break_even_by_hand() -> None:
 def test_unused_gpus_of_a_server_draw_idle_power_and_are_paid_for(
     machine: dict[str, Any], watts: float, bought: tuple[int, int], rented: int, rent: float
 ) -> None:
-    power = [GIVEN_POWER.format(host=machine.get("host", "generic-16"))]
+    idle = "" if machine == {"gpus": 1} else "t4.idle_power=10%,"
+    power = [GIVEN_POWER.format(host=machine.get("host", "generic-16"), idle=idle)]
     answer = gcnsim.what_if(**machine, method="pipegcn", processes=1, **BOUGHT, purchase="3000USD", overrides=power)
     (row,) = asked("what-if", answer.payload)["rows"]
     own = row["own"]
