@@ -314,9 +314,9 @@ def _own_or_rent(
     owned = spread + electricity.stated, spread + low, spread + high
     rent = rent_of(cluster, book, alone=False)
     if rent is None or rented is None:
-        each, gpus = (None, None) if rent is None else (rent.per_hour, rent.gpus)
+        gpus = None if rent is None else rent.gpus
         hour = None if rented is None else rented.stated
-        return OwnOrRent(paid, *owned, each, None, None, None, life, hours, *servers, gpus, hour)
+        return OwnOrRent(paid, *owned, None, None, None, None, life, hours, *servers, gpus, hour)
     pairs = (np.array(rented.stated), np.array(electricity.stated)), (rented.drawn, electricity.drawn)
     saved = [np.maximum(rent.per_hour * longer - amount, 1e-300) for longer, amount in pairs]
     with np.errstate(over="ignore"):

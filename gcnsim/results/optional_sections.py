@@ -197,7 +197,8 @@ class OwnOrRent:
     owned_per_hour_low: Amount
     owned_per_hour_high: Amount
     rented_per_hour: Amount | None
-    """Rent for the work of an hour of the bought machine; null: no price is known."""
+    """Rent for the work of an hour of the bought machine; null: no price is known, or the rented training practically
+    never ends."""
     months: Amount | None
     """Until a bought machine has cost less than a rented one; null: practically never, or no price is known."""
     months_low: Amount | None

@@ -65,13 +65,14 @@ def own_text(own: OwnOrRent, report: EnergyReport) -> str:
     life = "1 year" if years == 1.0 else f"{years:g} years"
     text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {life}"
     text += f" ({plural(own.servers, 'server')} of {plural(own.gpus_per_server, 'GPU')})"
-    if own.rented_per_hour is None or own.rented_gpus is None:
+    if own.rented_gpus is None:
         return f"{text}; no rent is known"
-    text += f", rented {money(own.rented_per_hour)} ({plural(own.rented_gpus, 'GPU')}"
-    if own.rented_hours is None:
-        return f"{text}): a rented machine is practically never done"
+    gpus = plural(own.rented_gpus, "GPU")
+    if own.rented_per_hour is None or own.rented_hours is None:
+        return f"{text}: a rented machine ({gpus}) is practically never done"
+    text += f", rented {money(own.rented_per_hour)} ({gpus}"
     longer = own.rented_hours - 1.0
-    text += f"; with interruptions {100.0 * longer:.2g} % longer)" if longer > 5e-5 else ")"
+    text += f"; with interruptions {format_number(100.0 * longer, 2)} % longer)" if longer > 5e-5 else ")"
     if own.months is None:
         return f"{text}: buying never pays"
     late = own.months_high is None or own.months_high > own.life_months
