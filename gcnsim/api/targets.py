@@ -36,18 +36,27 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     accuracy = question.read("target_accuracy")
     if accuracy is None and question.runs:
         raise ScenarioError("--runs: only valid with --target-accuracy")
+    pricing = ON_DEMAND if question.prices is None else question.prices.pricing
     if accuracy is None and not iterations:
         if first is not None:
             raise ScenarioError(f"{first}: applies to a whole training; give --iterations-needed, or --target-accuracy")
+        if pricing == SPOT and question.purchase:
+            question.note(
+                "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
+                "--interruptions"
+            )
         return None
-    pricing = ON_DEMAND if question.prices is None else question.prices.pricing
     if pricing == SPOT and given["interruptions"] is None:
         question.note("interruptions of spot servers are not counted; --interruptions gives their rate per hour")
     failures = None if first is None else Failures.of(first, pricing, **given)
     return Target.of(accuracy, question.runs, iterations, failures)
 
 
-MOST: Final = {"electricity": (1e6, "1,000,000 a kWh"), "carbon": (100.0, "100kg/kWh"), "gpu_power": (1e5, "100kW")}
+MOST: Final = {
+    "electricity": (1e6, "1,000,000 {currency} a kWh"),
+    "carbon": (100.0, "100kg/kWh"),
+    "gpu_power": (1e5, "100kW"),
+}
 """The most of what a site is given, and as text: more is a slip."""
 
 MOST_PAID: Final = 1e12
@@ -72,7 +81,8 @@ def site_of(question: Question, book: PriceBook) -> Site | None:
     amounts = {"electricity": price, "carbon": given["carbon"], "gpu_power": given["gpu_power"]}
     for name, (most, words) in MOST.items():
         if (amounts[name] or 0.0) > most:
-            raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {words}")
+            limit = words.format(currency=book.exchange.currency)
+            raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {limit}")
     if not bought:
         return Site(price=price, **given)
     purchases: dict[str, float] = {}
@@ -89,7 +99,8 @@ def _purchase(text: str, book: PriceBook) -> tuple[str, float]:
     name, _, price = (part.strip() for part in str(text).rpartition("="))
     paid = amount_in(price, "--purchase", book.exchange, per_hour=False)
     if not 0 < paid <= MOST_PAID:
-        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0, at most {MOST_PAID:g}")
+        most = f"{MOST_PAID:,.0f} {book.exchange.currency}"
+        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0, at most {most}")
     if not name or is_file(name):
         return name, paid
     known = known_device(name) or known_name(name, hosts())

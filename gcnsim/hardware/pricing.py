@@ -32,7 +32,7 @@ USD: Final = "USD"
 _AMOUNT: Final = re.compile(
     r"\s*(?P<number>[0-9.]+(?:[eE][+-]?\d{1,3})?)\s*(?P<code>[A-Za-z]{3})\s*/\s*(?:h|hr|hour)\s*"
 )
-_SUM: Final = re.compile(r"\s*[0-9.]+(?:[eE][+-]?\d{1,3})?\s*[A-Za-z]{3}\s*")
+_SUM: Final = re.compile(r"\s*(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*[A-Za-z]{3}\s*")
 _KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date", "pricing")
 
 
@@ -196,8 +196,11 @@ def amount_in(text: object, path: str, exchange: ExchangeRate, *, per_hour: bool
     rates = {name: rate.per_usd for name, rate in exchange_rates().items()} | {exchange.currency: exchange.per_usd}
     if per_hour:
         return _usd(text, path, rates) * exchange.per_usd
-    if not isinstance(text, str) or not _SUM.fullmatch(text):
+    match = _SUM.fullmatch(text) if isinstance(text, str) else None
+    if match is None or not isinstance(text, str):
         raise ScenarioError(f"{path}: {shown(text)} is not an amount with its currency; write e.g. 100USD")
+    if not isfinite(float(match["number"])):
+        raise ScenarioError(f"{path}: {shown(text)} is too large")
     return _usd(f"{text.strip()}/h", path, rates) * exchange.per_usd
 
 

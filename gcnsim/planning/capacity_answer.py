@@ -6,7 +6,7 @@ Accuracy is never traded silently: the answer shows what a stricter and a looser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
-from gcnsim.hardware import PriceBook
+from gcnsim.hardware import SPOT, PriceBook, instance_of
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import Decision, Place, confirm, decide, front
 from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
@@ -31,16 +31,18 @@ from gcnsim.planning.capacity_report import (
 from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.planning.certainty import label_of
-from gcnsim.planning.energy import Site, energy_report
+from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
-from gcnsim.planning.rows import prices_report
+from gcnsim.planning.rows import prices_report, rent_of
 from gcnsim.planning.settings import shortlist
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
-from gcnsim.scenario import Scenario, setting_text, to_mapping
+from gcnsim.scenario import ClusterSpec, Scenario, setting_text, to_mapping
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import Result
+from gcnsim.simulation.assumed import refuse_unused_figures
 
 Say = Callable[[str], object]
 
@@ -93,8 +95,11 @@ def recommend(
     target = question.target
     training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
+    asked = [resolve_machine(cluster) for cluster in clusters]
+    refuse_unused_figures(asked, energy=question.site is not None)
     if question.site is not None:
         question.site.refuse_idle(clusters)
+        refuse_power(asked, question.site)
     if target is not None and target.failures is not None:
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]
@@ -118,11 +123,12 @@ def recommend(
     sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
     failures = None if target is None else target.failures
     searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit, failures)
-    _refuse_nothing(searched, target)
+    _refuse_nothing(searched, target, book, clusters)
     progress("the chance of meeting the target")
     decision = decide(studies, searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
+    _say_unbought(question.site, decision.ranked[0].scenario.cluster, notice)
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
 
 
@@ -196,7 +202,13 @@ def _energy(studies: StudyCache, chosen: Option, question: Question, training: T
     return energy_report([row], question.site, studies.seed, question.prices, question.target, rows)
 
 
-def _refuse_nothing(searched: Search, target: Target | None) -> None:
+def _say_unbought(site: Site | None, chosen: ClusterSpec, notice: Say) -> None:
+    """Say that the choice has no purchase price, where other machines have one."""
+    if site is not None and site.purchases and site.paid(chosen) is None:
+        notice(f"{chosen.host if instance_of(chosen.host) else chosen.device}: no purchase price")
+
+
+def _refuse_nothing(searched: Search, target: Target | None, book: PriceBook, clusters: Sequence[ClusterSpec]) -> None:
     """Raise ScenarioError if no setting could be simulated."""
     if searched.options:
         return
@@ -204,6 +216,10 @@ def _refuse_nothing(searched: Search, target: Target | None) -> None:
         raise ScenarioError(
             "--target-accuracy: how many iterations it takes is not known; give your figure (--iterations-needed), or "
             "recorded runs (--runs)"
+        )
+    if searched.unpriced and book.pricing == SPOT and all(rent_of(cluster, book) is None for cluster in clusters):
+        raise ScenarioError(
+            "--pricing: no spot price of these machines is known; give --price, or leave out --pricing spot"
         )
     if searched.unpriced and not searched.too_large:
         raise ScenarioError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from gcnsim.core.errors import plural
-from gcnsim.core.units import format_seconds, range_text
+from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.capacity_choice import Place
 from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent
@@ -180,8 +180,8 @@ def _apart(ratio: float, more: str, less: str) -> str:
     if ratio == inf:
         return f"{more}, since the choice costs nothing"
     if ratio >= 2.0:
-        return f"{ratio:.2g} times as {'slow' if more == 'slower' else 'dear'}"
-    return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"
+        return f"{format_number(ratio, 2)} times as {'slow' if more == 'slower' else 'dear'}"
+    return f"{format_number(100 * abs(ratio - 1.0), 2)} % {more if ratio > 1.0 else less}"
 
 
 def confirmation_text(confirmed: Sequence[Confirmed]) -> str:

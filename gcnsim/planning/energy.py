@@ -10,7 +10,7 @@ simulated at the stated values.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray
+from gcnsim.core.units import FRACTION, POWER
 from gcnsim.hardware import Figure, PriceBook, is_file
 from gcnsim.planning.candidate import Estimate, central
 from gcnsim.planning.capacity_goal import DAYS
@@ -28,12 +29,15 @@ from gcnsim.planning.time_to_accuracy import Target
 from gcnsim.results import Assumed, EnergyReport, EnergyRow, OwnOrRent, TargetRow
 from gcnsim.scenario import ClusterSpec
 from gcnsim.scenario.machine import Machine
-from gcnsim.simulation.assumed import Assumption, position, power_figures
+from gcnsim.scenario.machine_profiles import GIVEN
+from gcnsim.simulation.assumed import Assumption, gpus_of_a_server, position, power_figures
 
 J_PER_KWH: Final = 3.6e6
 ASKED: Final = "as asked"
 """The reference of a figure that an option gives."""
 HOURS_PER_MONTH: Final = 24.0 * DAYS["month"]
+COMPUTING: Final = "computing_watts"
+"""The figure of a GPU that holds the watts of `--gpu-power`, the same in every draw."""
 NEVER_MONTHS: Final = 1200.0
 """Months after which a purchase practically never pays: 100 years."""
 
@@ -97,14 +101,6 @@ def devices_by_server(cluster: ClusterSpec) -> list[str]:
     return [listed[min(server, len(listed) - 1)] for server in range(cluster.servers)]
 
 
-def gpus_of_a_server(machine: Machine) -> int:
-    """GPUs that a server has, in use or not: its make's, else those of the largest server of the question."""
-    spec, count = machine.spec, machine.host.gpus
-    if count is not None and machine.host.device == spec.device and spec.devices is None:
-        return max(round(count.value), spec.gpus_per_server)
-    return min(spec.gpus_per_server, spec.gpus)
-
-
 class Draws(NamedTuple):
     """An amount at the stated values, and under every joint draw of the assumptions, float64[draws]."""
 
@@ -136,7 +132,7 @@ def energy_report(
     trainings: Sequence[TargetRow | None] = rows or [None] * len(estimates)
     found = [_row(one, site, seed, book, target, row) for one, row in zip(estimates, trainings, strict=True)]
     assumed = {
-        item.name: item for one in estimates for item in _assumptions(one, _figures(one, site)[0])
+        item.name: item for one in estimates for item in _assumptions(one, _figures(one.result.machine, site)[0])
     }  # once by name
     words = [(item.name, *figure_words(item)) for item in assumed.values()]
     return EnergyReport(
@@ -151,7 +147,7 @@ def _row(
     estimate: Estimate, site: Site, seed: int, book: PriceBook, target: Target | None, row: TargetRow | None
 ) -> EnergyRow:
     """Energy of an iteration of a setting, and until its training is done."""
-    (figures, unknown), cluster = _figures(estimate, site), estimate.scenario.cluster
+    (figures, unknown), cluster = _figures(estimate.result.machine, site), estimate.scenario.cluster
     if unknown:
         return EnergyRow(unknown=unknown)
     watts = _power(estimate, figures, seed)
@@ -179,7 +175,9 @@ def _row(
     kwh = Draws(watts.stated * done.stated / J_PER_KWH, watts.drawn * done.drawn / J_PER_KWH)
     low, high = kwh.ends
     cost, carbon = _times(kwh.stated, site.price), _times(kwh.stated, site.carbon)
-    return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=high, cost=cost, kg_co2=carbon)
+    never = row.failures is not None and row.failures.seconds_low is not None and row.failures.seconds_high is None
+    last = None if never else high
+    return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=last, cost=cost, kg_co2=carbon)
 
 
 def _until_done(failures: Failures, work: Draws, servers: int) -> Draws | None:
@@ -192,12 +190,18 @@ def _times(kwh: float, per_kwh: float | None) -> float | None:
     return None if per_kwh is None else kwh * per_kwh
 
 
-def _figures(estimate: Estimate, site: Site) -> tuple[dict[str, Figure], str]:
-    """The figures behind a setting's power by `NAME.FIGURE`, without one that is not used; and why power is unknown.
+def refuse_power(machines: Iterable[Machine], site: Site) -> None:
+    """Raise ScenarioError for power of the site that the figures of a machine do not allow."""
+    for machine in machines:
+        _figures(machine, site)
 
-    Raises ScenarioError for a figure that an option and the scenario give.
+
+def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
+    """The figures behind a machine's power by `NAME.FIGURE`; and why power is unknown.
+
+    Raises ScenarioError for a figure that an option and the scenario or a file give, and for a power of GPUs that their
+    figures do not allow.
     """
-    machine = estimate.result.machine
     host, found = machine.host, power_figures(machine)
     for device in (machine.device, *machine.devices):
         if device.kind == "cpu":
@@ -209,17 +213,34 @@ def _figures(estimate: Estimate, site: Site) -> tuple[dict[str, Figure], str]:
         if site.gpu_power:
             # It is a computing GPU's: waiting and the rest of the server stay shares of the board's.
             _replace(found, f"{device.name}.busy_power", site.gpu_power / board.value, "--gpu-power")
-        if gpus_of_a_server(machine) * machine.spec.servers == machine.spec.gpus:
-            found.pop(f"{device.name}.idle_power", None)
+            found[f"{device.name}.{COMPUTING}"] = _given(site.gpu_power)
+            _refuse_watts(found, device.name, site.gpu_power)
     if site.pue is not None:
         _replace(found, f"{host.name}.pue", site.pue, "--pue")
     return found, ""
 
 
+def _refuse_watts(figures: Mapping[str, Figure], name: str, watts: float) -> None:
+    """Raise ScenarioError for watts of a computing GPU above its board's, or below what is given of a waiting one."""
+    board = figures[f"{name}.power"]
+    most, given = board.high or board.value, POWER.exact(watts)
+    if watts > most * (1 + 1e-9):
+        raise ScenarioError(
+            f"--gpu-power: {given} is not allowed for {name}; at most its board power ({POWER.exact(most)})"
+        )
+    for figure in (f"{name}.waiting_power", f"{name}.idle_power"):
+        share = figures.get(figure)
+        if share is not None and share.source != "assumed" and share.value * board.value > watts * (1 + 1e-9):
+            least = f"{figure} is given as {FRACTION.exact(share.value)} of {POWER.exact(board.value)}"
+            raise ScenarioError(f"--gpu-power: {given} is not allowed; {least}, and a computing GPU draws no less")
+
+
 def _replace(figures: dict[str, Figure], name: str, value: float, option: str) -> None:
-    """Put the value of an option in place of a figure. Raises ScenarioError if the scenario gives the figure too."""
+    """Put the value of an option in place of a figure. Raises ScenarioError if the scenario or a file gives the figure
+    too."""
     if (old := figures.get(name)) is not None and old.source == "given" and old.reference != ASKED:
-        raise ScenarioError(f"{option}: cluster.figures gives {name} too; allowed: one of them")
+        where = "cluster.figures" if old.reference == GIVEN else "its file"
+        raise ScenarioError(f"{option}: {where} gives {name} too; allowed: one of them")
     figures[name] = _given(value)
 
 
@@ -249,9 +270,9 @@ def _power(estimate: Estimate, figures: Mapping[str, Figure], seed: int) -> Draw
 def _watts(estimate: Estimate, values: Mapping[str, FloatArray]) -> FloatArray:
     """Mean power, float64[values], from the values of each figure.
 
-    A GPU in use: board power x (busy share x busy_power + waiting share x waiting_power); another one in its server:
-    board power x idle_power; the rest of a server: its GPUs' board power x host_power, host_floor at least. All times
-    the PUE.
+    A GPU in use: board power x (busy share x busy_power + waiting share x waiting_power), the watts of `--gpu-power` in
+    place of the first product; another one in its server: board power x idle_power; the rest of a server: its GPUs'
+    board power x host_power, host_floor at least. All times the PUE.
     """
     machine = estimate.result.machine
     host, all_gpus, count = machine.host.name, machine.spec.gpus, machine.spec.gpus_per_server
@@ -260,14 +281,15 @@ def _watts(estimate: Estimate, values: Mapping[str, FloatArray]) -> FloatArray:
         busy = estimate.result.metrics.gpu_busy[first : first + count]
         name = machine.device_of(first).name
         idle = gpus_of_a_server(machine) - len(busy)
+        board = values[f"{name}.power"]
+        computing = values.get(f"{name}.{COMPUTING}", board * values[f"{name}.busy_power"])
         # A cap on a computing GPU caps one that waits, too.
-        waiting = np.minimum(values[f"{name}.waiting_power"], values[f"{name}.busy_power"])
-        shares = sum(busy) * values[f"{name}.busy_power"] + (len(busy) - sum(busy)) * waiting
+        waiting = np.minimum(board * values[f"{name}.waiting_power"], computing)
+        total = total + sum(busy) * computing + (len(busy) - sum(busy)) * waiting
         if idle:
-            shares = shares + idle * np.minimum(values[f"{name}.idle_power"], waiting)
-        boards = (len(busy) + idle) * values[f"{name}.power"]
-        rest = np.maximum(boards * values[f"{host}.host_power"], values[f"{host}.host_floor"])
-        total = total + values[f"{name}.power"] * shares + rest
+            total = total + idle * np.minimum(board * values[f"{name}.idle_power"], waiting)
+        boards = (len(busy) + idle) * board
+        total = total + np.maximum(boards * values[f"{host}.host_power"], values[f"{host}.host_floor"])
     return total * values[f"{host}.pue"]
 
 
@@ -292,9 +314,9 @@ def _own_or_rent(
     owned = spread + electricity.stated, spread + low, spread + high
     rent = rent_of(cluster, book, alone=False)
     if rent is None or rented is None:
-        each, gpus = (None, None) if rent is None else (rent.per_hour, rent.gpus)
+        gpus = None if rent is None else rent.gpus
         hour = None if rented is None else rented.stated
-        return OwnOrRent(paid, *owned, each, None, None, None, life, hours, *servers, gpus, hour)
+        return OwnOrRent(paid, *owned, None, None, None, None, life, hours, *servers, gpus, hour)
     pairs = (np.array(rented.stated), np.array(electricity.stated)), (rented.drawn, electricity.drawn)
     saved = [np.maximum(rent.per_hour * longer - amount, 1e-300) for longer, amount in pairs]
     with np.errstate(over="ignore"):

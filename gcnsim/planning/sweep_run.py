@@ -16,7 +16,10 @@ from gcnsim.planning.sweep_folder import MANIFEST, Folder, alone, begin, refuse_
 from gcnsim.planning.sweep_points import Point, points_of
 from gcnsim.planning.sweep_question import Question, payload_of
 from gcnsim.planning.sweep_work import DEVICE, LOST, REFUSED, Executor, file_hash, files_of, versions
+from gcnsim.scenario import ClusterSpec
 from gcnsim.scenario.load import FILE_FIELDS
+from gcnsim.scenario.machine import resolve_machine
+from gcnsim.simulation.assumed import refuse_unused_figures
 
 Progress: TypeAlias = Callable[[int, int], object]
 """A callback that receives the number of finished points and the total."""
@@ -55,10 +58,20 @@ def plan(question: Question, limit: int | None = LIMIT) -> Plan:
 
     refuse_more(question.combinations, 50 * (limit or 0), "up to ")
     points = points_of(question)
-    clusters = (point.scenario.cluster for point in points if point.scenario is not None)
+    clusters = [*dict.fromkeys(point.scenario.cluster for point in points if point.scenario is not None)]
     question.prices.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
+    _refuse_figures([cluster for cluster in clusters if cluster.figures])
     refuse_more(len(points), limit or 0)
     return Plan(question, tuple(points))
+
+
+def _refuse_figures(clusters: Sequence[ClusterSpec]) -> None:
+    """Raise ScenarioError for a figure that changes nothing at any point."""
+    machines = []
+    for cluster in clusters:
+        with suppress(GcnsimError):  # Its point says why there is no such machine.
+            machines.append(resolve_machine(cluster))
+    refuse_unused_figures(machines)
 
 
 def run(

@@ -15,7 +15,7 @@ from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import certainty, decisive
-from gcnsim.planning.energy import Site, energy_report
+from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose
@@ -197,7 +197,10 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
     settings = scenarios(base, grid)
     refuse_undrawn(settings)
-    refuse_unused_figures([resolve_machine(setting.cluster) for setting in settings], energy=extras.site is not None)
+    asked = [resolve_machine(cluster) for cluster in dict.fromkeys(setting.cluster for setting in settings)]
+    refuse_unused_figures(asked, energy=extras.site is not None)
+    if extras.site is not None:
+        refuse_power(asked, extras.site)
     for setting in settings:
         if setting.method.name not in grid.optional:
             answering(setting)

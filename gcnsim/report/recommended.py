@@ -30,7 +30,7 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     lines += _wrapped(advice.verdict, width)
     lines += ["", *_pairs(reasons(advice), width)]
     if advice.missed is not None and advice.missed.changes:
-        lines += ["", *_changes(advice.missed, _uncertain(advice))]
+        lines += ["", *_changes(advice.missed, uncertain(advice))]
     lines += ["", *_front(advice)]
     lines += ["", *moved] if (moved := _tornado(advice)) else []
     if advice.other_rules:
@@ -61,7 +61,7 @@ def render_advice_notebook(advice: Advice) -> str:
         verdict=plain(advice.verdict),
         heads=[([head], "left" if side else "right") for head, side in zip(_heads(advice)[1:], left, strict=True)],
         rows=[
-            (_point(point, times, False, _uncertain(advice))[1:], point.name == advice.choice.name) for point in points
+            (_point(point, times, False, uncertain(advice))[1:], point.name == advice.choice.name) for point in points
         ],
         more=plural(more, "more row") if more else "",
     )
@@ -108,7 +108,7 @@ def _front(advice: Advice) -> list[str]:
     shown, more = shown_points(advice)
     times, _ = _thousand(advice)
     rows = [
-        _point(point_report, times, point_report.name == advice.choice.name, _uncertain(advice))
+        _point(point_report, times, point_report.name == advice.choice.name, uncertain(advice))
         for point_report in shown
     ]
     rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
@@ -119,12 +119,12 @@ def _front(advice: Advice) -> list[str]:
 
 def _heads(advice: Advice) -> tuple[str, ...]:
     _, of = _thousand(advice)
-    chance = "chance" if _uncertain(advice) else ""
+    chance = "chance" if uncertain(advice) else ""
     ends = "" if all(row.seconds_low is None for row in advice.rows) else "(range)"
     return ("", "machine", "setting", "time", ends, f"{advice.goal.currency}{of}", ends, chance, "")
 
 
-def _uncertain(advice: Advice) -> bool:
+def uncertain(advice: Advice) -> bool:
     """Whether random draws decide about a limit; otherwise no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)

@@ -197,7 +197,8 @@ class OwnOrRent:
     owned_per_hour_low: Amount
     owned_per_hour_high: Amount
     rented_per_hour: Amount | None
-    """Rent for the work of an hour of the bought machine; null: no price is known."""
+    """Rent for the work of an hour of the bought machine; null: no price is known, or the rented training practically
+    never ends."""
     months: Amount | None
     """Until a bought machine has cost less than a rented one; null: practically never, or no price is known."""
     months_low: Amount | None
@@ -233,6 +234,7 @@ class EnergyRow:
     practically never."""
     kwh_low: Amount | None = None
     kwh_high: Amount | None = None
+    """Null also where the training practically never ends at this end."""
     cost: Amount | None = None
     """Of these kWh, in the chosen currency."""
     kg_co2: Amount | None = None

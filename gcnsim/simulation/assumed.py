@@ -117,13 +117,22 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     return used
 
 
+def gpus_of_a_server(machine: Machine) -> int:
+    """GPUs that a server has, in use or not: its make's, else those of the largest server of the question."""
+    spec, count = machine.spec, machine.host.gpus
+    if count is not None and machine.host.device == spec.device and spec.devices is None:
+        return max(round(count.value), spec.gpus_per_server)
+    return min(spec.gpus_per_server, spec.gpus)
+
+
 def power_figures(machine: Machine) -> dict[str, Figure]:
-    """The figures behind the machine's power that are known, by `NAME.FIGURE`."""
+    """The figures behind the machine's power that are known and used, by `NAME.FIGURE`."""
+    all_used = gpus_of_a_server(machine) * machine.spec.servers == machine.spec.gpus
     of_gpus = {
         f"{device.name}.{field}": figure
         for device in (machine.device, *machine.devices)
         for field, figure in figures_of(device).items()
-        if field in POWER
+        if field in POWER and not (all_used and field == "idle_power")
     }
     host = machine.host
     return of_gpus | {f"{host.name}.{field}": figure for field, figure in figures_of(host).items() if field in SITE}
@@ -146,8 +155,11 @@ def refuse_unused_figures(machines: Sequence[Machine], *, energy: bool = False) 
                 f"cluster.figures: {name} changes energy alone, which is not asked for; what-if --pue 1.3 asks"
             )
         if name not in used:
+            profile, _, field = name.rpartition(".")
+            alike = [one for one in used if one.startswith(f"{profile}.") or one.endswith(f".{field}")]
+            where = "this machine" if len({machine.spec for machine in machines}) == 1 else "any of these machines"
             raise ScenarioError(
-                f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"
+                f"cluster.figures: {name} would change nothing on {where}; figures used: {', '.join(alike or used)}"
             )
 
 

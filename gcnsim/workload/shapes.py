@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.fields import shown
 
 PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 8, "int4": 4, "int2": 2})
 """Number formats of boundary rows in messages: bits of a value."""
@@ -40,7 +41,8 @@ def wrong_aggregator(options: Mapping[str, Any], name: str = AGGREGATOR) -> str 
     name: of the option.
     """
     found = options.get(name, MEAN)
-    return None if found == MEAN else f"{name}: {found} is not allowed; GraphSAGE takes the mean; allowed: {MEAN}"
+    said = found if isinstance(found, str) else shown(found)
+    return None if found == MEAN else f"{name}: {said} is not allowed; GraphSAGE takes the mean; allowed: {MEAN}"
 
 
 @dataclass(frozen=True, slots=True)

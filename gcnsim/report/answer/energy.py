@@ -17,17 +17,19 @@ def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
     labels = row_labels(answer, apart=report.recommended is not None)
     rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
     pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
-    # Rows of one machine differ by their electricity alone: one line for each machine, of its last row.
-    both = list(zip(labels, rows, strict=True))
-    bought = [(label, row.own) for label, row in both if row.own is not None]
-    machines = {(own.purchase, own.servers, own.rented_gpus, _rent(own)): (label, own) for label, own in bought}
+    # Rows of one machine differ by their electricity and interruptions alone: one line for each machine, of the
+    # recommended row or else of its fastest.
+    best = answer.recommendation.row
+    asked = [*answer.results, *([] if report.recommended is None else [best])]
+    machines: dict[tuple[object, ...], tuple[str, OwnOrRent]] = {}
+    for label, row, own in sorted(
+        ((label, row, found.own) for label, row, found in zip(labels, asked, rows, strict=True) if found.own),
+        key=lambda item: (item[1] is not best and not item[1].recommended, item[1].epoch_s),
+    ):
+        key = (row.device, row.host, own.purchase, own.servers, own.gpus_per_server, own.rented_gpus)
+        machines.setdefault(key, (label, own))
     owned = [(f"{label}, bought", own_text(own, report)) for label, own in machines.values()]
     return [*pairs, *owned, *assumed_power(report)]
-
-
-def _rent(own: OwnOrRent) -> str:
-    """The rent of an hour, which all rows of a machine have in common."""
-    return "" if own.rented_per_hour is None else f"{own.rented_per_hour / (own.rented_hours or 1.0):.9g}"
 
 
 def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
@@ -45,8 +47,10 @@ def energy_text(row: EnergyRow, report: EnergyReport) -> str:
     if row.kwh is None:
         small = _money_and_mass(row.cost_per_1000_iterations, row.kg_co2_per_1000_iterations, report)
         return f"{text}{small} per 1,000 iterations" if small else text
-    kwh = f"{ELECTRICITY.shown_as(row.kwh)}{range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)}"
-    return f"{text}; until done {kwh}{_money_and_mass(row.cost, row.kg_co2, report)}"
+    ends = range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)
+    if row.kwh_low is not None and row.kwh_high is None:
+        ends = f" ({ELECTRICITY.shown_as(row.kwh_low)} to practically never)"
+    return f"{text}; until done {ELECTRICITY.shown_as(row.kwh)}{ends}{_money_and_mass(row.cost, row.kg_co2, report)}"
 
 
 def _money_and_mass(cost: float | None, carbon: float | None, report: EnergyReport) -> str:
@@ -61,13 +65,14 @@ def own_text(own: OwnOrRent, report: EnergyReport) -> str:
     life = "1 year" if years == 1.0 else f"{years:g} years"
     text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {life}"
     text += f" ({plural(own.servers, 'server')} of {plural(own.gpus_per_server, 'GPU')})"
-    if own.rented_per_hour is None or own.rented_gpus is None:
+    if own.rented_gpus is None:
         return f"{text}; no rent is known"
-    text += f", rented {money(own.rented_per_hour)} ({plural(own.rented_gpus, 'GPU')}"
-    if own.rented_hours is None:
-        return f"{text}): a rented machine is practically never done"
+    gpus = plural(own.rented_gpus, "GPU")
+    if own.rented_per_hour is None or own.rented_hours is None:
+        return f"{text}: a rented machine ({gpus}) is practically never done"
+    text += f", rented {money(own.rented_per_hour)} ({gpus}"
     longer = own.rented_hours - 1.0
-    text += f"; with interruptions {100.0 * longer:.2g} % longer)" if longer > 5e-5 else ")"
+    text += f"; with interruptions {format_number(100.0 * longer, 2)} % longer)" if longer > 5e-5 else ")"
     if own.months is None:
         return f"{text}: buying never pays"
     late = own.months_high is None or own.months_high > own.life_months

@@ -11,7 +11,7 @@ from gcnsim.planning.capacity_goal import percent
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
-from gcnsim.report.recommended import shown_points
+from gcnsim.report.recommended import shown_points, uncertain
 from gcnsim.results import Advice, PointReport
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def front_data(advice: Advice) -> Front:
     numbers = {point.name: number for number, point in enumerate(shown_points(advice)[0], 1)}
     points = [point for point in advice.rows if point.name in names]
     options = tuple(
-        _option(numbers.get(point.name), point, point.name == advice.choice.name)
+        _option(numbers.get(point.name), point, point.name == advice.choice.name, uncertain(advice))
         for point in points
         if point.cost is not None
     )
@@ -124,10 +124,10 @@ OF: Final = {
 """Per what is compared: by how much costs are multiplied to be read, and what that is of."""
 
 
-def _option(number: int | None, point: PointReport, chosen: bool) -> Option:
+def _option(number: int | None, point: PointReport, chosen: bool, chances: bool) -> Option:
     times = (point.seconds, point.seconds_low, point.seconds_high)
     costs = (point.cost or 0.0, point.cost_low, point.cost_high)
-    return Option(number, plain(point.name), *times, *costs, point.chance, point.on_front, chosen)
+    return Option(number, plain(point.name), *times, *costs, point.chance if chances else None, point.on_front, chosen)
 
 
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:

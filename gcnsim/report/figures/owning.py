@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 OWNED: Final = (
-    "What the recommended machine has cost by month: bought, with electricity and its 90 % interval, and rented. The "
-    "dotted line marks when buying pays off."
+    "What the recommended machine has cost by month: bought, with electricity and its 90 % interval, and rented."
 )
+PAYS: Final = "The dotted line marks when buying pays off."
 
 
 class Owning(NamedTuple):
@@ -29,6 +29,11 @@ class Owning(NamedTuple):
     rented: tuple[float, float]
     even: float | None
     currency: str
+
+    @property
+    def caption(self) -> str:
+        """What is drawn, in words."""
+        return OWNED if self.even is None else f"{OWNED} {PAYS}"
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:

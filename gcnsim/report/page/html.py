@@ -21,7 +21,7 @@ from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
-from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
+from gcnsim.report.figures.owning import owning_figure, owning_of
 from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import Tornado, tornado_data, tornado_figure
@@ -64,7 +64,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         learned=[] if learning is None else line_legend(learning.styled()),
         owning=None if owning is None else owning_figure(owning),
         owned=[] if owning is None else owning.legend,
-        owned_caption=OWNED,
+        owned_caption="" if owning is None else owning.caption,
         heats=heats_of(answer),
         timeline=timeline_figure(timeline),
         timeline_says=caption_of(timeline),

@@ -34,12 +34,12 @@ from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
-from gcnsim.report.figures.owning import OWNED, owning_figure, owning_of
+from gcnsim.report.figures.owning import owning_figure, owning_of
 from gcnsim.report.figures.style import cut, line_legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.recommended import reasons, shown_points
+from gcnsim.report.recommended import reasons, shown_points, uncertain
 from gcnsim.results import Advice, PointReport, Row, SimulationReport, to_plain
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def advice_sections(advice: Advice) -> list[Section]:
         kinds = [("knob", "compute", False), ("assumption", "assumption", False)]
         sections.append(Section("What moves the time", tornado_figure(tornado), caption, kinds))
     if owning is not None:
-        sections.append(Section("Buy or rent", owning_figure(owning), OWNED, owning.legend))
+        sections.append(Section("Buy or rent", owning_figure(owning), owning.caption, owning.legend))
     return sections
 
 
@@ -258,10 +258,15 @@ def _options_data(advice: Advice) -> BreakdownData:
 def options_sheet(advice: Advice) -> Sheet:
     """The first options of a recommendation as a table, the fastest first, numbered as its figure numbers them."""
     times, of = OF[advice.compared]
+    chances = uncertain(advice)
     heads = [("number", "n"), ("machine and setting", "t"), ("time", "n"), ("90 % interval", "n")]
-    heads += [(f"cost of {of} ({advice.goal.currency})", "n"), ("chance of meeting the target", "n")]
+    heads += [(f"cost of {of} ({advice.goal.currency})", "n")]
+    heads += [("chance of meeting the target", "n")] if chances else []
     points, more = shown_points(advice)
-    rows = [(str(number), *_option(point, times)) for number, point in enumerate(points, 1)]
+    rows = [
+        (str(number), *_option(point, times), *([percent(point.chance)] if chances else []))
+        for number, point in enumerate(points, 1)
+    ]
     marked = [index for index, point in enumerate(points) if point.name == advice.choice.name]
     others = f"; {more} more options are in CSV and JSON" if more else ""
     return Sheet(f"Time of {advice.compared}, and cost{others}", heads, rows, marked)
@@ -271,7 +276,7 @@ def _option(point: PointReport, times: float) -> tuple[str, ...]:
     name = plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
     ends = range_text(point.seconds_low, point.seconds_high).strip(" ()") or "not known"
-    return name, format_seconds(point.seconds), ends, cost, percent(point.chance)
+    return name, format_seconds(point.seconds), ends, cost
 
 
 def write_report(path: str | Path, **facts: Any) -> None:

@@ -146,7 +146,7 @@ def test_a_bought_machine_has_cost_what_a_rented_one_has_after_the_months_to_bre
 
 
 GIVEN_POWER: Final = (
-    "cluster.figures=t4.busy_power=50%,t4.waiting_power=50%,t4.idle_power=10%,"
+    "cluster.figures=t4.busy_power=50%,t4.waiting_power=50%,{idle}"
     "{host}.host_power=0.5,{host}.host_floor=10W,{host}.pue=1.5"
 )
 """A T4 in use draws 35 W whatever it does, an unused one 7 W, the rest of a server 35 W for each, its building half as
@@ -164,7 +164,7 @@ def test_energy_co2_and_months_to_break_even_by_hand() -> None:
         life_years=4,
         in_use=0.5,
         prices=hardware.PriceBook.of(["t4=0.50USD/h"]),
-        overrides=[GIVEN_POWER.format(host="generic-16")],
+        overrides=[GIVEN_POWER.format(host="generic-16", idle="")],
         processes=1,
     )
     (row,) = asked("what-if", answer.payload)["rows"]
@@ -190,7 +190,8 @@ def test_energy_co2_and_months_to_break_even_by_hand() -> None:
 def test_unused_gpus_of_a_server_draw_idle_power_and_are_paid_for(
     machine: dict[str, Any], watts: float, bought: tuple[int, int], rented: int, rent: float
 ) -> None:
-    power = [GIVEN_POWER.format(host=machine.get("host", "generic-16"))]
+    idle = "" if machine == {"gpus": 1} else "t4.idle_power=10%,"
+    power = [GIVEN_POWER.format(host=machine.get("host", "generic-16"), idle=idle)]
     answer = gcnsim.what_if(**machine, method="pipegcn", processes=1, **BOUGHT, purchase="3000USD", overrides=power)
     (row,) = asked("what-if", answer.payload)["rows"]
     own = row["own"]
@@ -233,7 +234,8 @@ def test_a_rented_training_without_end_has_no_months() -> None:
     )  # fmt: skip
     (row,) = asked("what-if", answer.payload)["rows"]
     assert (row["kwh"], row["own"]["months"], row["own"]["rented_hours"]) == (None, None, None)
-    assert "a rented machine is practically never done" in " ".join(str(answer).split())
+    assert row["own"]["rented_per_hour"] is None
+    assert ": a rented machine (4 GPUs) is practically never done" in " ".join(str(answer).split())
 
 
 def test_servers_of_different_gpus_are_bought_at_their_own_prices() -> None:
@@ -305,9 +307,13 @@ def test_dear_electricity_never_pays() -> None:
         ({"electricity": "-1EUR/kWh"}, "--electricity: '-1EUR/kWh' is not a price of a kWh"),
         ({"electricity": "30quid/kWh"}, "--electricity: '30quid/kWh' is not a price of a kWh"),
         ({"carbon": "1e30g/kWh"}, "--carbon: '1e30g/kWh' is not allowed; at most 100kg/kWh"),
-        ({"electricity": "1e9USD/kWh"}, "--electricity: '1e9USD/kWh' is not allowed; at most 1,000,000 a kWh"),
+        ({"electricity": "1e9USD/kWh"}, "--electricity: '1e9USD/kWh' is not allowed; at most 1,000,000 USD a kWh"),
+        ({"electricity": "1e999EUR/kWh"}, "--electricity: '1E+999EUR' is too large"),
         ({"gpu_power": "1e9W"}, "--gpu-power: '1e9W' is not allowed; at most 100kW"),
-        (BOUGHT | {"purchase": "1e99EUR"}, "--purchase: '1e99EUR' is not allowed; an amount above 0, at most 1e+12"),
+        (
+            BOUGHT | {"purchase": "1e99EUR"},
+            "--purchase: '1e99EUR' is not allowed; an amount above 0, at most 1,000,000,000,000 USD",
+        ),
         ({"pue": 0.9}, "--pue: 0.9 is not allowed; a number of at least 1 and at most 10"),
         ({"gpu_power": "250"}, "--gpu-power: '250' has no unit; write a power with its unit, e.g. 250W"),
         ({"purchase": "3000EUR"}, "--purchase: needs --electricity, --life-years and --in-use, all of them"),

@@ -20,6 +20,7 @@ def test_a_bought_machine_begins_at_its_price_and_a_rented_one_at_nothing() -> N
     assert data is not None
     assert (data.months, data.bought, data.rented) == ((0.0, 48.0), (4800.0, 7200.0), (0.0, 14400.0))
     assert (data.low[1], data.high[1], data.even) == (6000.0, 9600.0, 24.0)
+    assert "dotted line marks when buying pays off" in data.caption
     figure = owning_figure(data).to_dict()
     assert [tuple(line["y"]) for line in figure["data"][1:]] == [(4800.0, 7200.0), (0.0, 14400.0)]
     assert figure["layout"]["shapes"][0]["x0"] == 24.0
@@ -36,4 +37,5 @@ def test_what_pays_after_its_life_has_no_mark() -> None:
     data = owning_of(report(replace(OWN, months=50.0)))
     assert data is not None
     assert data.even is None
+    assert "dotted" not in data.caption
     assert "shapes" not in owning_figure(data).to_dict()["layout"]

@@ -1,0 +1,136 @@
+"""The power that an asker gives, and figures that change nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import gcnsim
+from gcnsim.cli import main
+from gcnsim.core.errors import GcnsimError
+from gcnsim.hardware import PriceBook
+from gcnsim.planning.sweep_question import read_question
+from gcnsim.planning.sweep_run import plan
+
+SMALL: Final[dict[str, Any]] = {"gpus": 4, "method": "pipegcn", "processes": 1}
+
+
+def test_a_given_power_is_that_power_in_every_draw() -> None:
+    given = (
+        "cluster.figures=a10g.waiting_power=80%,generic-16.host_power=0.0001,generic-16.host_floor=10W,generic-16.pue=1"
+    )
+    with pytest.raises(GcnsimError, match=r"--gpu-power: 150W .*; a10g\.waiting_power is given as 80% of 225W"):
+        gcnsim.what_if(**SMALL, device="a10g", gpu_power="150W", overrides=[given])
+    answer = gcnsim.what_if(
+        **SMALL,
+        device="a10g",
+        gpu_power="100W",
+        overrides=[given.replace("waiting_power=80%", "waiting_power=44%")],
+    )
+    (row,) = answer.payload["energy"]["rows"]
+    assert 4 * 99 + 20 <= row["watts"] <= 4 * 100 + 20
+    # A waiting GPU draws at least 44 % of the smallest board; a computing one no more than was given.
+    times = [answer.payload["results"][0][f"iteration_s_{end}"] for end in ("low", "high")]
+    assert row["joules_high"] <= 420 * times[1] * (1 + 1e-6)
+    busy = answer.rows[0].gpu_utilization
+    assert row["joules_low"] >= (4 * (100 * busy + 66 * (1 - busy)) + 20) * times[0] * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("device", "power", "most"), [(["gh200", "t4"], "300W", "t4; at most its board power (70W)"),
+                                  ("a10g", "301W", "a10g; at most its board power (300W)")]
+)  # fmt: skip
+def test_a_power_above_the_board_is_refused(device: Any, power: str, most: str) -> None:
+    with pytest.raises(GcnsimError, match=re.escape(f"--gpu-power: {power} is not allowed for {most}")):
+        gcnsim.what_if(**SMALL, device=device, gpu_power=power)
+
+
+def test_recommend_refuses_a_power_above_a_board_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["recommend", "--host", "g4dn.xlarge", "--gpus", "2", "--method", "pipegcn", "--gpu-power", "71W"]
+    assert main(words) == 2
+    assert capsys.readouterr().err == "gcnsim: --gpu-power: 71W is not allowed for t4; at most its board power (70W)\n"
+
+
+def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    figures = {"memory": "16GB", "memory_bandwidth": "300GB/s", "flops_fp32": "8TFLOPS", "power": "100W"}
+    facts = {"source": "datasheet", "reference": "the maker", "date": "2026-11"}
+    lines = {name: {"value": value, **facts} for name, value in (figures | {"busy_power": "90%"}).items()}
+    lines["busy_power"]["source"] = "given"
+    content = {"title": "Own", "kind": "gpu", "link": "pcie3-x16", **lines}
+    own.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(GcnsimError, match=r"--gpu-power: its file gives .*own\.yaml\.busy_power too"):
+        gcnsim.what_if(**SMALL, device=str(own), gpu_power="80W")
+
+
+@pytest.mark.parametrize(
+    ("figure", "more", "says"),
+    [
+        ("generic-16.host_floor=60W", {"pue": 1.2}, "generic-16.host_floor would change nothing"),
+        ("t4.idle_power=5%", {"pue": 1.2, "gpus": 4}, "t4.idle_power would change nothing"),
+        ("g4dn.xlarge.host_floor=60W", {}, "g4dn.xlarge.host_floor changes energy alone"),
+    ],
+)
+def test_recommend_refuses_figures_that_change_nothing(figure: str, more: dict[str, Any], says: str) -> None:
+    question = {**SMALL, "host": "g4dn.xlarge", "gpus": 2} | more
+    with pytest.raises(GcnsimError, match=re.escape(f"cluster.figures: {says}")):
+        gcnsim.recommend(**question, overrides=[f"cluster.figures={figure}"])
+
+
+def test_recommend_takes_a_figure_of_one_of_its_machines() -> None:
+    question: dict[str, Any] = SMALL | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "pue": 1.2}
+    found = gcnsim.recommend(**question, overrides=["cluster.figures=g4dn.xlarge.host_floor=60W"])
+    assert found.payload["energy"]["rows"]
+
+
+def test_a_sweep_refuses_figures_that_change_nothing() -> None:
+    for figure, says in (("a10g.launch_s=9us", "would change nothing"), ("t4.power=60W", "changes energy alone")):
+        base = {"cluster": {"gpus": 2, "figures": dict([figure.split("=")])}}
+        question = {"schema": "gcnsim.sweep/1", "base": base, "axes": {"cluster.bandwidth": ["5Gbps", "9Gbps"]}}
+        with pytest.raises(GcnsimError, match=f"cluster.figures: {figure.partition('=')[0]} {says}"):
+            plan(read_question(question))
+    axes = {"cluster.device": ["t4", "a10g"]}
+    base = {"cluster": {"gpus": 2, "figures": {"a10g.launch_s": "9us"}}}
+    assert len(plan(read_question({"schema": "gcnsim.sweep/1", "base": base, "axes": axes})).points) == 2
+
+
+def test_energy_has_no_upper_end_where_its_training_has_none() -> None:
+    question: dict[str, Any] = {"checkpoint": "30s", "restart": "5min", "interruptions": 16.0, "pue": 1.2}
+    answer = gcnsim.what_if(**SMALL, **question, iterations_needed=50_000_000, prices=PriceBook.of(pricing="spot"))
+    (row,), (done,) = answer.payload["energy"]["rows"], answer.payload["target"]["rows"]
+    assert done["failures"]["seconds"] is not None
+    assert done["failures"]["seconds_high"] is None
+    assert (row["kwh"] is None, row["kwh_high"]) == (False, None)
+    assert re.search(
+        r"until done [\d.,]+ [kMG]?Wh \([\d.,]+ [kMG]?Wh to practically never\)", " ".join(str(answer).split())
+    )
+
+
+BOUGHT: Final[dict[str, Any]] = {"electricity": "0.3USD/kWh", "life_years": 4, "in_use": "60%"}
+
+
+def test_interruptions_that_are_not_counted_are_said_where_a_machine_may_be_bought() -> None:
+    said: list[str] = []
+    spot = PriceBook.of(pricing="spot")
+    gcnsim.what_if(**SMALL, **BOUGHT, purchase="3000USD", prices=spot, notice=said.append)
+    assert said == [
+        "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
+        "--interruptions"
+    ]
+
+
+def test_recommend_says_that_its_choice_has_no_purchase_price() -> None:
+    said: list[str] = []
+    question: dict[str, Any] = SMALL | BOUGHT | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "minimise": "time"}
+    gcnsim.recommend(**question, purchase="g5.xlarge=1EUR", notice=said.append)
+    assert said == ["g4dn.xlarge: no purchase price"]
+
+
+def test_spot_prices_that_are_not_known_are_blamed_on_the_pricing() -> None:
+    question: dict[str, Any] = SMALL | {"device": "mi60", "prices": PriceBook.of(pricing="spot")}
+    with pytest.raises(GcnsimError, match="--pricing: no spot price of these machines is known; give --price"):
+        gcnsim.recommend(**question)
