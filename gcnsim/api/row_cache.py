@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gcnsim.api.question import settings
-from gcnsim.core.atomic import Stamp, stamps_of
+from gcnsim.core.stamps import Stamp, stamps_of
 from gcnsim.planning.rows import RowEvaluator
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario

@@ -1,38 +1,15 @@
-"""Files written at once: under a temporary name, then renamed; and whether a file that was read is still the same."""
+"""Write files atomically: under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from gcnsim.core.errors import FileError
-
-READ: Final = ("graph", "measured_compute", "calibration")
-"""Options of a row that name a file or a folder."""
-
-Stamp = tuple[int, int]
-
-
-def stamps_of(options: Mapping[str, Any]) -> dict[str, Stamp]:
-    """When the files that these options name were last written, in nanoseconds, and their sizes; by path.
-
-    Missing files, and options that name none, are left out.
-    """
-    found = {}
-    for name in READ:
-        path = options.get(name)
-        if isinstance(path, str):
-            try:
-                status = os.stat(path)
-            except (OSError, ValueError):
-                continue
-            found[path] = status.st_mtime_ns, status.st_size
-    return found
-
 
 _BLOCK = 4096
 _SUFFIX = ".part"

@@ -22,8 +22,8 @@ from queue import SimpleQueue
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from gcnsim.core.atomic import stamps_of
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.stamps import stamps_of
 
 if TYPE_CHECKING:
     from gcnsim.results import Row
