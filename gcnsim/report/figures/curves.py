@@ -64,6 +64,8 @@ _WORDS: Final = {
 }
 """Fields that distinguish rows, with the words for a line's name."""
 
+_KNOBS: Final = ("tau", "epsilon", "rate", "cache_fraction", "setting")
+
 
 class Series(NamedTuple):
     """One setting's iteration time and interval at each value of the axis, ascending.
@@ -127,7 +129,7 @@ def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
         ordered = [found[value] for value in sorted(found)]
         series.append(
             Series(
-                _name(ordered[0], apart),
+                _name(ordered[0], _distinguishing(ordered[0], rows, apart)),
                 tuple(sorted(found)),
                 tuple(row.iteration_s for row in ordered),
                 tuple(row.iteration_s_low for row in ordered),
@@ -136,6 +138,12 @@ def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
             )
         )
     return Curve(axis, tuple(sorted(series, key=lambda item: min(item.seconds))))
+
+
+def _distinguishing(row: Row, rows: Sequence[Row], apart: Sequence[str]) -> list[str]:
+    """The fields that name a row's line: of the knobs only those in which lines of its own method differ."""
+    twins = [other for other in rows if other.method == row.method]
+    return [key for key in apart if key not in _KNOBS or varies(twins, key)]
 
 
 def _name(row: Row, apart: Sequence[str]) -> str:

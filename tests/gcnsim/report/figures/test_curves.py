@@ -55,6 +55,15 @@ def test_rows_make_a_line_for_each_setting_that_is_one_but_for_the_axis(payload:
     assert fastest == sorted(fastest)
 
 
+def test_a_line_names_the_knobs_in_which_lines_of_its_method_differ(payload: dict[str, Any]) -> None:
+    settings = [("psc-gcn", 1, 0.1), ("psc-gcn", 2, 0.1), ("full-graph", 0, 1.0), ("pipegcn", 1, 1.0)]
+    for row, (method, tau, epsilon) in zip(payload["results"], settings, strict=True):
+        row |= {"method": method, "tau": tau, "epsilon": epsilon, "rate": 1.0, "cache_fraction": 0.0, "gpus": 6}
+    curve = curve_of_rows(answer_of(payload).results, "gpus")
+    names = {series.name for series in curve.series}
+    assert names == {"psc-gcn, tau 1", "psc-gcn, tau 2", "full-graph", "pipegcn"}
+
+
 def test_a_band_and_a_line_per_setting_and_the_question_is_marked(curve: Curve) -> None:
     figure = curve_figure(curve_data(curve)).to_dict()
     lines = [trace for trace in figure["data"] if trace.get("name")]
