@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.bench_before import HERE, compared_numbers, main, numbers_of, ran
+from benchmarks.bench_before import HERE, compared_numbers, numbers_of, ran
 
 
 def copied(folder: Path, version: str) -> Path:
@@ -38,12 +37,3 @@ def test_numbers_are_compared_and_texts_are_not() -> None:
     assert not all(figure.kept for figure in compared_numbers("x", [before, now | {"/rows/0/s": "1.6"}]))
     with pytest.raises(AssertionError, match="no numbers"):
         compared_numbers("x", [before, {}])
-
-
-@pytest.mark.parametrize("arguments", [[], ["HEAD", "what"]])
-def test_a_usage_line(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["bench_before", *arguments])
-    assert main() == 2
-    assert capsys.readouterr().err.startswith("usage: ")

@@ -31,6 +31,7 @@ from tests.docs.forked import Forked
 from tests.docs.generated import generated, table
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in zip(IDS, DOCUMENTS, strict=True)}
 KNOWN = {
     "console",
     "console fails",
@@ -95,36 +96,25 @@ def test_slow_trainings_have_options_that_are_accepted() -> None:
             tasks_of([*requested[0], *wrong])
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
-def test_generated_tables_are_current(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    assert generated(text) == text
+def test_generated_tables_are_current() -> None:
+    assert [name for name, text in TEXTS.items() if generated(text) != text] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
-def test_every_block_says_what_it_is(document: Path) -> None:
-    assert {block.info for block in blocks_of(document.read_text(encoding="utf-8"))} <= KNOWN
+def test_every_block_says_what_it_is() -> None:
+    assert {block.info for text in TEXTS.values() for block in blocks_of(text)} <= KNOWN
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
-def test_files_named_in_backticks_exist(document: Path) -> None:
-    named = re.findall(
-        r"`((?:gcnsim|tests|docs|scenarios|benchmarks|studies|runtime)/[\w./-]+)`", document.read_text(encoding="utf-8")
-    )
-    assert [name for name in named if not (ROOT / name).exists()] == []
+def test_files_named_in_backticks_exist() -> None:
+    path = re.compile(r"`((?:gcnsim|tests|docs|scenarios|benchmarks|studies|runtime)/[\w./-]+)`")
+    named = {(page, name) for page, text in TEXTS.items() for name in path.findall(text)}
+    assert [(page, name) for page, name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_make_targets_in_sh_blocks_exist() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    blocks = [
-        block for path in DOCUMENTS for block in blocks_of(path.read_text(encoding="utf-8")) if block.info == "sh"
-    ]
+    blocks = [block for text in TEXTS.values() for block in blocks_of(text) if block.info == "sh"]
     requested = {name for block in blocks for line in block.lines for name in re.findall(r"^make ([a-z-]+)", line)}
     assert {"what-if", "train", "test"} <= requested <= set(targets)
-
-
-def _named() -> list[tuple[str, click.Command]]:
-    return [(name, command) for name, command in commands().items() if name != "gcnsim"]
 
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -133,21 +123,20 @@ MEASURING = tuple(f"python -m runtime.{name}" for name in ("emulate", "measure",
 """They need root, an idle machine or minutes: no example of them is run."""
 
 
-@pytest.mark.parametrize(("name", "command"), _named(), ids=lambda item: item if isinstance(item, str) else "")
-def test_every_command_has_an_example_and_its_help(name: str, command: click.Command) -> None:
-    assert name in MEASURING or any(line.startswith(name) for line in SHOWN)
-    section = with_help(PAGE).partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    content = "".join(section.split())
-    assert f'???note"{name}--help"'.replace(" ", "") in content
-    for option in (param for param in command.params if isinstance(param, click.Option) and not param.hidden):
-        assert all(word in content for word in option.opts), option.opts
-    assert "xample" in section.partition("--help")[2]
-
-
-def test_every_section_of_the_commands_is_a_command_or_python() -> None:
-    headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    assert sorted(headings) == sorted([*commands(), "Python"])
-    assert "trusted networks only" in with_help(PAGE)
+def test_every_command_has_an_example_and_its_help() -> None:
+    page = with_help(PAGE)
+    assert sorted(re.findall(r"^## (.+)$", PAGE, re.MULTILINE)) == sorted([*commands(), "Python"])
+    assert "trusted networks only" in page
+    for name, command in commands().items():
+        if name == "gcnsim":
+            continue
+        assert name in MEASURING or any(line.startswith(name) for line in SHOWN)
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        content = "".join(section.split())
+        assert f'???note"{name}--help"'.replace(" ", "") in content
+        for option in (param for param in command.params if isinstance(param, click.Option) and not param.hidden):
+            assert all(word in content for word in option.opts), option.opts
+        assert "xample" in section.partition("--help")[2]
 
 
 def test_slow_examples_run_only_where_that_is_asked_for() -> None:

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pytest
-
 from tests.docs.examples import ROOT
 from tests.docs.test_prose import prose
 from tests.docs.test_sizes import EVERY, INSIDE
@@ -109,14 +107,10 @@ def _excused(page: Path, context: str) -> list[tuple[str, str]]:
     return [(name, words) for name, words in ALLOWED if name in ("", page.name) and words in context]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_figures_of_prose_are_backed(page: Path) -> None:
-    assert [text for text in unbacked(page) if not _excused(page, text)] == []
-
-
-def test_every_exception_is_needed() -> None:
-    used = {found for page in PAGES for text in unbacked(page) for found in _excused(page, text)}
-    assert set(ALLOWED) - used == set()
+def test_figures_of_prose_are_backed_and_every_exception_is_needed() -> None:
+    found = {(page.name, text): _excused(page, text) for page in PAGES for text in unbacked(page)}
+    assert [place for place, excuses in found.items() if not excuses] == []
+    assert set(ALLOWED) - {excuse for excuses in found.values() for excuse in excuses} == set()
 
 
 def test_a_figure_that_nothing_backs_is_found(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
-import pytest
 
 from studies.command_help import commands
 from tests.docs.examples import ROOT
@@ -108,22 +106,22 @@ def banned(text: str) -> list[str]:
     return [plain[max(0, hit.start() - 30) : hit.end() + 30] for hit in hits]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_sentences_are_short(path: Path) -> None:
-    found = sentences(path.read_text(encoding="utf-8"))
-    assert [text for text in found if words(text) > LONGEST] == []
-    assert sum(map(words, found)) <= MEAN * len(found)
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_words_are_those_of_the_field(path: Path) -> None:
-    assert banned(path.read_text(encoding="utf-8")) == []
+def test_sentences_are_short() -> None:
+    found = {name: sentences(text) for name, text in TEXTS.items()}
+    assert [text for texts in found.values() for text in texts if words(text) > LONGEST] == []
+    assert [name for name, texts in found.items() if sum(map(words, texts)) > MEAN * len(texts)] == []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_lines_are_short(path: Path) -> None:
-    lines = prose(path.read_text(encoding="utf-8")).splitlines()
-    assert [line for line in lines if len(line) > WIDEST and not line.startswith("|")] == []
+def test_words_are_those_of_the_field() -> None:
+    assert [(name, found) for name, text in TEXTS.items() for found in banned(text)] == []
+
+
+def test_lines_are_short() -> None:
+    lines = [(name, line) for name, text in TEXTS.items() for line in prose(text).splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > WIDEST and not line.startswith("|")] == []
 
 
 def helps(command: click.Command) -> list[str]:
@@ -132,9 +130,8 @@ def helps(command: click.Command) -> list[str]:
     return [(command.help or "").partition("\b")[0], *options]
 
 
-@pytest.mark.parametrize("name", commands())
-def test_help_is_plain(name: str) -> None:
-    texts = helps(commands()[name])
+def test_help_is_plain() -> None:
+    texts = [text for command in commands().values() for text in helps(command)]
     assert [found for text in texts for found in banned(text)] == []
     assert [sentence for text in texts for sentence in sentences(text) if words(sentence) > LONGEST] == []
 

@@ -10,7 +10,6 @@ import pytest
 
 from gcnsim.cli import root
 from runtime.emulation.network import refused
-from tests.faults.__main__ import Outcome, main, table
 from tests.faults.cases import CASES, Case
 from tests.faults.training import LIMIT_S, Alone
 from tests.faults.writers import ELSEWHERE, WRITERS, kill_writers
@@ -41,19 +40,6 @@ def test_every_command_that_writes_is_killed() -> None:
         options = {one for param in item.params for one in param.opts if one in WRITING and one.startswith("--")}
         # What became of ids is asked of one of the commands that say it.
         assert options - requested - {"--ids-map"} == set(), name
-
-
-def test_the_table_says_what_is_not_as_documented() -> None:
-    rows = [Outcome("a", "plain", "goes on", 1.25, None), Outcome("b", "emulated", "ends", 31.0, "more than 30 s")]
-    assert table(rows).splitlines()[2:] == [
-        "| a | plain | goes on | 1.2 | so it is |",
-        "| b | emulated | ends | 31.0 | more than 30 s |",
-    ]
-
-
-def test_what_no_fault_has_in_its_name_does_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["--only", "nothing of this name"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz.__main__ import CRASHERS, ReaderReport, table
+from tests.fuzz.__main__ import CRASHERS
 from tests.fuzz.doors import EXEMPT, ROOT, doors
 from tests.fuzz.loop import HungError, _late, attempt, made, write
 from tests.fuzz.readers import Files, Reader, registry
@@ -124,13 +124,3 @@ def test_whatever_is_not_one_line_of_ours_is_a_finding(tmp_path: Path, monkeypat
             pass
 
     assert str(attempt(_reader(hangs), tmp_path)).startswith("HungError")
-
-
-def test_the_table_has_a_row_for_each_reader_and_their_sum() -> None:
-    rows = [ReaderReport("a", 1000, 0.5, 3.0, 0, ()), ReaderReport("b", 20, 1.0, 2.0, 1, ("KeyError at x:y",))]
-    assert table(rows, {"a": 2}).splitlines()[2:] == [
-        "| a | 1,000 | 3 | 2 | 2 |",
-        "| b | 20 | 2 | 1 | 0 |",
-        "| all 2 | 1,020 | 5 | 3 | 2 |",
-    ]
-    assert (rows[0].goal, rows[1].goal) == (100_000, 10_000)

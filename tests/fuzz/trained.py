@@ -20,7 +20,6 @@ from gcnsim.core.json_files import canonical
 from gcnsim.graph.formats.arrays import read_npy
 from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
-from runtime.launch.verdict import read_failures
 from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
 from runtime.record.run_folder import LossLog
@@ -120,10 +119,6 @@ def _read_checkpoint(folder: Path) -> None:
 def _losses(folder: Path) -> None:
     """A log that a resumed run goes on with: what is read of it is written back."""
     LossLog(folder / "loss.csv", 3).close()
-
-
-def _failures(folder: Path) -> None:
-    list(read_failures(folder))
 
 
 def _survey(home: Path) -> None:

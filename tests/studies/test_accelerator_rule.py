@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gcnsim.core import units
 from gcnsim.core.yaml_files import read_yaml
-from studies.validate_accelerator import RULE, checks, command, finished, settings
+from studies.validate_accelerator import RULE, checks, settings
 
 GOOD: dict[str, Any] = {
     "mape": 0.02,
@@ -63,14 +62,6 @@ def test_short_iterations_of_many_workers_are_longer_still() -> None:
             assert scale == setting.scale * (4 if short else 1)
 
 
-def test_a_setting_is_a_command(tmp_path: Path) -> None:
-    slow = next(setting for setting in settings(rule()) if "slow" in setting.facts)
-    words = command(slow, slow.scale, tmp_path / "plan.yaml", "reached")
-    assert words[words.index("--slow-worker") + 1] == slow.facts["slow"]
-    assert words[words.index("--accelerator") + 1] == slow.facts["device"]
-    assert "--background" not in words
-
-
 @pytest.mark.parametrize(
     ("worse", "missed"),
     [
@@ -89,9 +80,3 @@ def test_a_setting_is_a_command(tmp_path: Path) -> None:
 def test_each_bound_is_checked(worse: dict[str, Any], missed: int) -> None:
     found = checks(GOOD | worse, rule()["bounds"])
     assert sum(not kept for _, kept in found) == missed
-
-
-def test_a_run_that_is_not_there_is_not_finished(tmp_path: Path) -> None:
-    assert not finished(tmp_path)
-    (tmp_path / "run.json").write_text("{", encoding="utf-8")
-    assert not finished(tmp_path)

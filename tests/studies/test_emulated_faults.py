@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.emulated_faults import Row, TrainingRequest, main, table, trained
+from studies.emulated_faults import TrainingRequest, main, trained
 from tests.runtime.emulation.places import namespaces, needs_namespaces
 
 TINY = TrainingRequest(("--dataset", "digits", "--layers", "2", "--hidden", "16"), "20Mbps", 50, 0.3)
@@ -39,12 +39,3 @@ def test_an_interrupt_leaves_no_namespace(tmp_path: Path) -> None:
         trained(TINY, ("--method", "full-graph"), tmp_path / "run", interrupt)
     assert made[0]
     assert namespaces() == before
-
-
-def test_the_table_is_that_of_the_documentation() -> None:
-    text = table([Row("full-graph", (0.2, 0.25), ((0.9, 1.1), 1.0), (0.4, 0.5))], 1.0)
-    assert text.splitlines()[2:] == [
-        "| full-graph, iteration before | 200 ms | 250 ms |",
-        "| full-graph, added by a pause of 1 s | 0.90 to 1.10 s, mean 1.00 s | 1.00 s |",
-        "| full-graph, iteration with half the link | 400 ms (2.00 times) | 500 ms (2.00 times) |",
-    ]

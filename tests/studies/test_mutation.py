@@ -10,7 +10,7 @@ import pytest
 from studies.mutation.equivalent import proof
 from studies.mutation.kinds import KINDS, mutations
 from studies.mutation.report import report
-from studies.mutation.rooms import LEAST, places, room_of, room_tests, sample, shares
+from studies.mutation.rooms import places, room_tests, sample
 from studies.mutation.trial import Copy, ordered
 
 SOURCE = b'''"""A room."""
@@ -93,24 +93,10 @@ def test_operators_and_numbers(before: str, after: str) -> None:
     assert after in {line for _, line in changed(before.encode())}
 
 
-def test_a_multi_line_statement_is_run_where_any_of_its_lines_is() -> None:
-    source = b"def f(x):\n    return g(\n        x,\n        3,\n    )\n"
-    (constant,) = (mutation for mutation in mutations("room.py", source) if mutation.kind == "constant")
-    assert (constant.line, constant.first, constant.last) == (4, 2, 5)
-
-
 def test_what_stands_in_no_function_runs_at_import() -> None:
     spans = {mutation.line: (mutation.first, mutation.last) for mutation in mutations("room.py", SOURCE)}
     assert spans[8] == (0, 0)
     assert spans[13] == (13, 13)
-
-
-def test_shares_add_up_and_leave_no_room_out() -> None:
-    sizes = {"big": 1000, "middle": 100, "small": 2}
-    given = shares(sizes, 40)
-    assert sum(given.values()) == 40
-    assert given["small"] == 2
-    assert given["big"] > given["middle"] >= LEAST
 
 
 @pytest.fixture
@@ -188,29 +174,3 @@ def test_a_function_returns_none_at_its_end_anyway(tmp_path: Path) -> None:
         5: True,
         8: False,
     }
-
-
-def test_rooms_are_folders() -> None:
-    assert [room_of(path) for path in ("gcnsim/cost/a.py", "gcnsim/a.py", "runtime/data/b/c.py")] == [
-        "gcnsim/cost",
-        "gcnsim",
-        "runtime/data",
-    ]
-
-
-def test_modules_beside_the_rooms_have_tests_named_after_them_or_that_import_them(
-    tmp_path: Path,
-) -> None:
-    files = {
-        "gcnsim/units.py": "",
-        "gcnsim/options.py": "",
-        "tests/gcnsim/test_house.py": "",
-        "tests/gcnsim/room/test_units.py": "",
-        "tests/gcnsim/room/test_other.py": "from gcnsim.options import A\nfrom gcnsim.units import B\n",
-        "tests/gcnsim/room/test_third.py": "from gcnsim.units import B\n",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found = [Path(name).name for name in room_tests(tmp_path, "gcnsim")]
-    assert sorted(found) == ["test_house.py", "test_other.py", "test_units.py"]

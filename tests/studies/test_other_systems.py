@@ -13,7 +13,7 @@ from gcnsim.core.yaml_files import read_yaml
 from gcnsim.records.calibration import write_calibration
 from studies.validate import RULE, refusals, was_quiet
 from studies.validation_runs import NO_NETWORK, TURN, planned
-from studies.validation_tables import COMMITTED, KERNELS, PARTS, SYSTEMS, by_method, write_kept, write_table
+from studies.validation_tables import COMMITTED, KERNELS, SYSTEMS, by_method
 from tests.gcnsim.evidence.conftest import runs_in
 from tests.gcnsim.evidence.made_calibration import calibration
 
@@ -119,24 +119,6 @@ def test_what_is_not_modelled_is_listed_with_its_refusal(tmp_path: Path) -> None
     assert f"| `{' '.join(runs[0].args)}` | 1 | 10.0 % | 10.0 % | -10.0 % |" in lines
     assert any(line.startswith(f"| `{' '.join(runs[1].args)}` | 0 | trained with dtype") for line in lines)
     assert sum("not made" in line for line in lines) == methods - 2
-
-
-def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) -> None:
-    path = tmp_path / "validation.json"
-    write_kept(COMMITTED, {"mape": 0.1}, path)
-    write_kept(SYSTEMS, {"mape": 0.2}, path)
-    write_kept(COMMITTED, {"mape": 0.3}, path)
-    assert read_yaml(path) == {"mape": 0.3, SYSTEMS: {"mape": 0.2}}
-    assert {SYSTEMS, KERNELS} <= set(PARTS)
-
-
-def test_a_table_is_written_between_its_marks(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- systems table: begin -->\nold\n<!-- systems table: end -->\nafter\n")
-    write_table("systems", "| new |\n", page)
-    assert page.read_text() == "before\n<!-- systems table: begin -->\n| new |\n<!-- systems table: end -->\nafter\n"
-    with pytest.raises(ValueError, match="has no table kernels; allowed: one between"):
-        write_table("kernels", "| new |\n", page)
 
 
 @pytest.mark.parametrize(

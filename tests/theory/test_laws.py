@@ -17,7 +17,6 @@ from gcnsim.scenario import ClusterSpec
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.schedule.schedule import Op
-from gcnsim.simulation import link_units
 from gcnsim.timeline import OpKind
 from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
@@ -42,18 +41,6 @@ def test_more_bandwidth_is_never_slower(
     times = [period(method(name)(facts(tau=tau, sampled=sampled, slope=0.2, nic=nic))) for nic in bandwidths]
     assert all(fast <= slow * (1 + slack) for slow, fast in itertools.pairwise(times))
     assert times[-1] < 0.7 * times[0]
-
-
-@pytest.mark.parametrize("tau", [0, 2])
-def test_a_larger_cache_never_sends_more(facts: MakeFacts, tau: int) -> None:
-    shares = (0.0, 0.1, 0.4, 0.9, 1.0)
-    sent = []
-    for hits in shares:
-        given = facts(tau=tau, sampled=True, iterations=4, spread=0.4, hits=hits)
-        units = link_units(simulate(method("psc-gcn")(given), 9), 5)
-        sent.append([units[f"nic{server}.{side}"] for server in (0, 1) for side in ("tx", "rx")])
-    for less, more in itertools.pairwise(sent):
-        assert all(after < before for before, after in zip(less, more, strict=True))
 
 
 def test_a_lone_transfer_bound_by_the_network_is_inverse_in_bandwidth(facts: MakeFacts, period: Period) -> None:

@@ -303,17 +303,6 @@ def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, lar
 
 
 @settings(few, max_examples=25)
-@given(asked=scenarios(("psc-gcn",)), hits=st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
-def test_a_larger_cache_never_sends_more(facts: MakeFacts, asked: RowScenario, hits: list[float]) -> None:
-    sent = []
-    for share in hits:
-        run = simulate(written(facts, asked, hits=share), GRAPHS + 2)
-        units = link_units(run, 2)
-        sent.append([units[name] for name in units if name.startswith("nic")])
-    assert all(more <= less for less, more in zip(*sent, strict=True))
-
-
-@settings(few, max_examples=25)
 @given(scenarios())
 def test_one_worker_communicates_nothing(facts: MakeFacts, asked: RowScenario) -> None:
     schedule = written(facts, asked, workers=1)

@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from gcnsim.core.processes import cores
-from runtime.emulate.command import command, main
+from runtime.emulate.command import main
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.record import RunRecord, read_run
 from tests.runtime.crew import Crew
@@ -159,11 +158,3 @@ def test_a_workers_error_is_one_line_with_its_rank(tmp_path: Path) -> None:
     content, text = err.splitlines()
     assert content.startswith("runtime.emulate: 2 x 1 workers on ")
     assert re.match(r"runtime.emulate: worker [01]: absent.npz: ", text)
-
-
-def test_help_has_examples_and_every_option() -> None:
-    context = click.Context(command, info_name="runtime.emulate", max_content_width=110)
-    shown = command.get_help(context)
-    assert "Examples:\n    python -m runtime.emulate --hosts 2 --bandwidth" in shown
-    options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
-    assert len(options) == 16

@@ -152,11 +152,6 @@ def test_each_combination_of_values_is_a_setting_and_methods_take_what_they_have
     assert all(1.5 * drawn[few] < drawn[many] for few in fewer for many in more)
 
 
-def test_auto_names_the_kernels_that_all_parts_use(measure: Measure) -> None:
-    head, _ = measure("--aggregator auto")
-    assert head["training"]["aggregator"] in ("plain", "numba", "dgl")
-
-
 def test_one_part_alone_is_the_whole_graph(measure: Measure) -> None:
     head, rows = measure("--parts 1 --method full-graph,psc-gcn")
     assert [part["boundary"] for part in head["parts"]] == [0, 0]

@@ -219,11 +219,6 @@ def test_no_member_outlives_the_measurement(tmp_path: Path, signum: signal.Signa
     until(lambda: all(gone(pid) for pid in members), "no member is left")
 
 
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    assert "python -m runtime.profile --quick" in capsys.readouterr().out
-
-
 def test_docs_name_every_kernel() -> None:
     text = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
     content = {

@@ -50,16 +50,6 @@ def test_a_command_says_what_to_install(
     assert printed.out == ""
 
 
-def test_help_needs_no_torch(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(worker, "find_spec", _refused)
-    assert train.main(["--help"]) == 0
-    assert "Usage" in capfd.readouterr().out
-
-
-def test_what_is_installed_is_not_refused() -> None:
-    worker.check_libraries()
-
-
 HEAD = "import os, signal, runtime.emulate.__main__ as i; i.leave_quietly('p'); "
 EARLY = HEAD + "os.kill(os.getpid(), signal.SIGINT); print('on')"
 LATE = HEAD + (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import socket
 import subprocess
@@ -11,14 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import torch
 
 import runtime.survey.__main__ as survey_cli
 from runtime.record import hardware, versions
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.__main__ import command, main
+from runtime.survey.__main__ import main
 from runtime.survey.folder import SurveyFolder
 from runtime.survey.preview import preview
 from tests.runtime.shell import TORCHRUN, Shell
@@ -224,10 +222,3 @@ def test_a_run_that_training_would_refuse_is_refused_before_anything_starts(
     err = capsys.readouterr().err
     assert err.startswith("runtime.survey: rule.yaml: held-out-0-m0-r0: --rate: psc-gcn has no rate")
     assert not (tmp_path / "s").exists()
-
-
-def test_help_has_examples_and_every_option() -> None:
-    shown = command.get_help(click.Context(command, info_name="runtime.survey", max_content_width=110))
-    assert "Examples:\n    python -m runtime.survey --dry-run\n    python -m runtime.survey --workers 2" in shown
-    options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
-    assert len(options) == 9

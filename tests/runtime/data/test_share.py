@@ -164,12 +164,6 @@ def test_digits_are_joined_to_their_nearest_ten() -> None:
         assert set(np.argsort(distance, kind="stable")[:10].tolist()) <= set(row.tolist())
 
 
-def test_neighbours_mostly_show_the_same_digit() -> None:
-    graph, _, labels = read_digits()
-    rows = np.repeat(np.arange(graph.nodes), graph.degrees)
-    assert float(np.mean(labels[rows] == labels[graph.indices])) > 0.9
-
-
 def test_images_are_those_that_scikit_learn_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever its file lies: without one at the place we look at, the library itself reads it."""
     _, features, labels = read_digits()
@@ -249,14 +243,6 @@ def test_projection_is_the_product_with_a_matrix_that_is_always_the_same(
     before = Features(held, steps).rows(_NODES).astype(np.float64)
     assert np.allclose(features.rows(_NODES), before @ Projection.fixed(7, 4).matrix, rtol=1e-5, atol=1e-6)
     assert np.array_equal(projection.matrix, stream(0, "projection").standard_normal((7, 4)) / 2.0)
-
-
-def test_projected_lengths_survive_on_average() -> None:
-    matrix = Projection.fixed(500, 128).matrix
-    assert float(matrix.var()) == pytest.approx(1 / 128, rel=0.02)
-    rows = stream(2, "rows").standard_normal((50, 500))
-    ratio = np.square(rows @ matrix).sum(axis=1) / np.square(rows).sum(axis=1)
-    assert float(ratio.mean()) == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_projection_beyond_memory_is_refused() -> None:

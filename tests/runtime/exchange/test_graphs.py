@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.core.ids import BoolArray, IntArray
+from gcnsim.core.ids import BoolArray
 from gcnsim.core.streams import stream
 from gcnsim.graph.parts import Part, own_send_sets
 from gcnsim.workload.draws import draw_edges
@@ -37,17 +37,6 @@ def test_the_whole_graph_is_the_rows_of_p(case: Case, weights: str, count: int) 
         assert sampled_graph.edges == (part.entries - crossing, crossing)
         assert (sampled_graph.boundary is None) == (part.boundary_nodes == 0)
         assert (sampled_graph.rows, sampled_graph.hits) == (part.boundary_nodes, 0)
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_self_loops_are_there_exactly_where_the_weights_have_them(case: Case, weights: str) -> None:
-    isolated = 0
-    for part in case.parts(3):
-        diagonal = np.diagonal(of_drawn(part, builder(part, weights).whole()))
-        wanted = 0.0 if weights == "mean" else 1.0 / (part.inner_degree + 1.0)
-        np.testing.assert_allclose(diagonal, wanted, rtol=1e-14)
-        isolated += int(np.count_nonzero(part.inner_degree == 0))
-    assert isolated == 3
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -170,59 +159,6 @@ def test_means_are_plain_means_of_what_is_kept(case: Case, weights: str) -> None
         count = present.sum(1, keepdims=True)
         np.testing.assert_allclose(found, present / np.maximum(count, 1), rtol=1e-14, atol=0)
         assert (count == (weights != "mean")).any(), "a row that keeps none of its neighbours is among them"
-
-
-@pytest.mark.parametrize("weights", ["mean", "mean-with-self"])
-def test_the_gradient_of_a_drawn_mean_is_the_dense_one(case: Case, weights: str) -> None:
-    for part in case.parts(3):
-        kept = kept_of(part, 0.3)
-        made = builder(part, weights)
-        sampled_graph = made.thinned(0, kept, made.means(kept))
-        map_ = of_drawn(part, sampled_graph)
-        g = torch.from_numpy(stream(6, "g").standard_normal((part.inner_nodes, 3)))
-        columns = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + sampled_graph.needed])
-        blocks = [sampled_graph.inner, *([] if sampled_graph.boundary is None else [sampled_graph.boundary])]
-        back = [torch.empty(block.rows.width, 3, dtype=torch.float64) for block in blocks]
-        for block, out in zip(blocks, back, strict=True):
-            block.multiply_transposed(g, out)
-        np.testing.assert_allclose(torch.cat(back).numpy(), map_[:, columns].T @ g.numpy(), rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("weights", ["mean", "mean-with-self"])
-def test_of_k_uniform_draws_a_mean_is_right_but_for_the_node_itself(case: Case, weights: str) -> None:
-    """Given k, every set of k neighbours is as likely: neighbours' mean is unbiased; the node has 1/(k + 1), too much.
-
-    Over draws of k the mean is (k m_i + h_i) / (k + 1), where m_i is that of all neighbours; the whole row's is
-    (deg m_i + h_i) / (deg + 1).
-    """
-    part = case.parts(1)[0]
-    made = builder(part, weights)
-    node = int(np.argmax(part.inner_degree == 6))
-    first, last = part.indptr[node : node + 2]
-    around, x = part.columns[first:last], stream(8, "x").standard_normal(part.inner_nodes)
-    assert around.size == 6
-    found: dict[int, list[float]] = {}
-    for draw in range(2000):
-        kept = np.zeros(part.entries, np.bool_)
-        kept[first:last] = stream(9, "mean", draw).random(6) < 0.4
-        k = int(kept.sum())
-        inner = made.means(kept).inner
-        values = inner[made_places(part, weights, node)]
-        own = values[-1] * x[node] if weights != "mean" else 0.0
-        found.setdefault(k, []).append(float((values[:6] * x[around] * kept[first:last]).sum() + own))
-    for k in (1, 2, 3, 4):
-        own = x[node] if weights != "mean" else 0.0
-        wanted = (k * x[around].mean() + own) / (k + (weights != "mean"))
-        spread_ = np.std(found[k]) / np.sqrt(len(found[k]))
-        assert len(found[k]) > 100
-        assert abs(np.mean(found[k]) - wanted) < 5 * spread_
-
-
-def made_places(part: Part, weights: str, node: int) -> IntArray:
-    """Where a lone part's row is among the entries between inner nodes; a self-loop is the last of its row."""
-    loop = int(weights != "mean")
-    first = int(part.indptr[node]) + node * loop
-    return np.arange(first, first + int(part.indptr[node + 1] - part.indptr[node]) + loop)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -15,7 +14,7 @@ from gcnsim.core.ids import FloatArray
 from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
 from gcnsim.graph.assign import partition_graph
-from gcnsim.graph.parts import Part, own_send_sets, split
+from gcnsim.graph.parts import Part, split
 from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
 from tests.runtime.reference.bns import bns
@@ -162,15 +161,6 @@ def test_without_age_and_sampling_workers_equal_the_single_process(
     same(bns(parts, problem, model, params, SHORT, p=1.0), expected)
 
 
-def test_many_labels_per_node_sum_over_classes(graph: Graph, parts: tuple[Part, ...]) -> None:
-    problem, params = problem_of(60, multilabel=True), initial(GCN, 1)
-    expected = single(graph, problem, GCN, params, SGD)
-    logits, labels = expected.rows[0][3][problem.train].numpy(), problem.labels[problem.train].numpy()
-    entropy = np.log1p(np.exp(logits)) - labels * logits
-    assert expected.losses[0] == pytest.approx(entropy.sum() / len(labels), rel=1e-10)
-    same(stale(parts, problem, GCN, params, SGD, Lag(tau=0)), expected)
-
-
 def written_out(
     graph: Graph, parts: Sequence[Part], problem: Problem, params: Params, training: Training, tau: int
 ) -> list[float]:
@@ -220,42 +210,6 @@ def test_training_with_age_is_the_listing_written_out(
     assert found == pytest.approx(written_out(graph, parts, problem, params, training, tau), rel=1e-10)
 
 
-@pytest.mark.parametrize("tau", [1, 2, 3])
-def test_boundary_rows_are_the_owners_of_tau_iterations_ago(
-    tau: int, problem: Problem, parts: tuple[Part, ...]
-) -> None:
-    history = stale(parts, problem, GCN, initial(GCN, 1), SGD, Lag(tau))
-    for t in range(SGD.iterations):
-        for n, part in enumerate(parts):
-            for index, used in enumerate(history.used[t][n]):
-                assert used.index.tolist() == list(range(part.boundary_nodes))
-                if t < tau:
-                    assert not used.rows.any()
-                    continue
-                for owner in range(3):
-                    first, last = part.boundary_ptr[owner : owner + 2]
-                    sent = parts[owner].inner[own_send_sets(parts[owner])[n]]
-                    assert torch.equal(used.rows[first:last], history.rows[t - tau][index][sent.tolist()])
-
-
-def test_the_age_changes_the_training(problem: Problem, parts: tuple[Part, ...]) -> None:
-    losses = [stale(parts, problem, GCN, initial(GCN, 1), SGD, Lag(tau)).losses for tau in range(4)]
-    # Ages tau and tau + 1 are told apart by the first rows that arrive, at iteration tau.
-    for tau, (one, other) in enumerate(itertools.pairwise(losses)):
-        assert one[:tau] == other[:tau]
-        assert one[tau] != pytest.approx(other[tau], rel=1e-6)
-
-
-def test_true_features_at_the_start_reach_layer_0_alone(problem: Problem, parts: tuple[Part, ...]) -> None:
-    history = stale(parts, problem, GCN, initial(GCN, 1), SGD, Lag(2, features_first=True))
-    for n, part in enumerate(parts):
-        for t in (0, 1):
-            first, second, _ = history.used[t][n]
-            assert torch.equal(first.rows, problem.features[part.boundary.tolist()])
-            assert not second.rows.any()
-        assert torch.equal(history.used[2][n][1].rows, history.rows[0][1][part.boundary.tolist()])
-
-
 def test_smoothing_averages_what_is_received(problem: Problem, parts: tuple[Part, ...]) -> None:
     params = initial(GCN, 1)
     plain = stale(parts, problem, GCN, params, SGD, Lag(1))
@@ -296,12 +250,6 @@ def test_drawn_graphs_follow_the_norms_of_the_last_refresh(
             assert np.array_equal(history.masks[t][n], mask)
             crossing = part.columns[mask & (part.columns >= part.inner_nodes)] - part.inner_nodes
             assert history.used[t][n][1].index.tolist() == sorted(set(crossing.tolist()))
-
-
-def test_norms_are_those_of_the_rows_times_the_weights(problem: Problem, parts: tuple[Part, ...]) -> None:
-    history = stale(parts, problem, GCN, initial(GCN, 1), SGD, Lag(1), Rule(0.5, "vr", refresh=2))
-    products = [history.rows[2][i] @ history.weights[2][f"layers.{i}.linear.weight"].T for i in range(3)]
-    assert history.norms[2] == pytest.approx(torch.cat(products, 1).norm(dim=1).numpy(), rel=1e-6)
 
 
 @pytest.mark.parametrize("estimator", ["inverse", "self-normalised"])
@@ -345,11 +293,6 @@ def test_attention_over_drawn_neighbours_and_the_node_itself(problem: Problem, p
             assert torch.allclose(history.rows[0][1][node], made, rtol=1e-10)
 
 
-def test_sampling_refuses_smoothing(problem: Problem, parts: tuple[Part, ...]) -> None:
-    with pytest.raises(ValueError, match="no fixed rows"):
-        stale(parts, problem, GCN, initial(GCN, 1), SHORT, Lag(1, "g"), Rule(0.5))
-
-
 @pytest.mark.parametrize("scale", ["rate", "ratio"])
 def test_bns_keeps_its_share_of_each_pair_and_scales_it(
     scale: str, graph: Graph, problem: Problem, parts: tuple[Part, ...]
@@ -370,15 +313,6 @@ def test_bns_keeps_its_share_of_each_pair_and_scales_it(
         expected[part.inner] = (propagation(graph) * columns)[part.inner] @ problem.features.numpy()
     weight, bias = params["layers.0.linear.weight"].numpy(), params["layers.0.linear.bias"].numpy()
     assert history.rows[0][1].numpy() == pytest.approx(expected @ weight.T + bias, rel=1e-10)
-
-
-def test_bns_draws_anew_and_without_boundary_parts_are_alone(problem: Problem, parts: tuple[Part, ...]) -> None:
-    some = bns(parts, problem, GCN, initial(GCN, 1), SHORT, p=0.5)
-    assert some.used[0][0][0].index.tolist() != some.used[1][0][0].index.tolist()
-    alone = bns(parts, problem, GCN, initial(GCN, 1), SHORT, p=0.0)
-    assert all(used.index.size == 0 for worker in alone.used[0] for used in worker)
-    # Zeros as boundary rows are what a cold start has at t = 0.
-    assert alone.losses[0] == pytest.approx(stale(parts, problem, GCN, initial(GCN, 1), SHORT, Lag(1)).losses[0])
 
 
 def test_bns_attention_runs_over_the_neighbours_present(problem: Problem, parts: tuple[Part, ...]) -> None:

@@ -173,18 +173,3 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         SurveyRequest(tmp_path, RULE).refuse()
     with pytest.raises(FileError, match=r"^--out: .*/file: cannot be used as a folder: Not a directory"):
         SurveyRequest(tmp_path / "file", RULE).refuse()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"device": "gpu"}, "--device: unknown 'gpu'; "),
-        ({"workers": 0}, "--workers: 0 is not allowed; a whole number of at least 1 and at most 4096"),
-        ({"minutes": 0.0}, "--minutes: 0 is not allowed; a number above 0 and at most 10000"),
-        ({"minutes": float("nan")}, "--minutes: nan is not allowed"),
-    ],
-)
-def test_values_that_mean_nothing_are_refused(given: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        SurveyRequest(tmp_path, RULE, **given)
-    assert str(caught.value).startswith(words)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gcnsim.core.errors import ScenarioError
 from runtime.launch import Place
 from runtime.record import hardware, versions
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
@@ -50,11 +49,6 @@ def test_a_run_says_what_it_trains(tmp_path: Path) -> None:
     assert (first["iterations"], first["args"][-2:]) == (24, ["--epsilon", "0.2"])
 
 
-def test_nothing_is_written(tmp_path: Path) -> None:
-    preview(survey_request(tmp_path / "s"), None)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_in_a_short_time_third_repeats_are_left_out_first(tmp_path: Path) -> None:
     whole = preview(survey_request(tmp_path / "s"), None)
     shorter = preview(survey_request(tmp_path / "s", minutes=whole["seconds"] / 60 - 0.3), None)
@@ -85,17 +79,6 @@ def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
     assert found["seconds"] == pytest.approx(wanted + 5.0), "micro-benchmarks are still to take"
     assert "--runs runs/calibration-0" in found["afterwards"][2]
     assert third.name not in found["left_out"]
-
-
-def test_a_survey_of_something_else_is_refused(tmp_path: Path) -> None:
-    SurveyFolder(survey_request(tmp_path / "s", TINY), here(TINY))
-    with pytest.raises(ScenarioError, match=r"^--out: .*/s: workers was 2, is 4; allowed: the same, or a new folder$"):
-        preview(survey_request(tmp_path / "s", TINY, workers=4), None)
-    with pytest.raises(ScenarioError, match=r"^--out: .*/s: rule was "):
-        preview(survey_request(tmp_path / "s"), None)
-    SurveyFolder(survey_request(tmp_path / "t", TINY), here(TINY, servers=[{"cpu": "another"}]))
-    with pytest.raises(ScenarioError, match=r"^--out: .*/t: servers was "):
-        preview(survey_request(tmp_path / "t", TINY), None)
 
 
 def test_of_several_servers_the_others_are_not_known_yet(tmp_path: Path) -> None:
