@@ -35,9 +35,9 @@ STREAMS = Path("gcnsim", "core", "streams.py")
 """The one file that makes generators; all others are handed one."""
 
 
-def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
     """Full names of the modules a file imports, with their lines."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -45,13 +45,9 @@ def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def trees(paths: Sequence[Path] = SOURCES) -> Iterator[tuple[Path, ast.Module]]:
-    for path in paths:
-        yield path.relative_to(ROOT), _parsed(path)
+def files() -> dict[Path, list[ast.AST]]:
+    """The nodes of every source file, walked once."""
+    return {path.relative_to(ROOT): [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))] for path in SOURCES}
 
 
 def run(code: str, *arguments: str) -> str:
@@ -95,23 +91,34 @@ def test_no_file_is_longer_than_the_wall() -> None:
     assert {path: lines for path, lines in lengths.items() if lines > FILE_WALL} == {}
 
 
+def functions(within: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a file: functions are among them, and expressions, which are most of a tree, are not."""
+    for node in ast.iter_child_nodes(within):
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield node
+            yield from functions(node)
+
+
 def test_no_function_is_longer_than_the_wall() -> None:
+    tests = {path.relative_to(ROOT): functions(ast.parse(path.read_text(encoding="utf-8"))) for path in TESTS}
     found = {
         f"{path}:{node.lineno} {node.name}": 1 + (node.end_lineno or node.lineno) - node.lineno
-        for path, tree in trees(SOURCES + TESTS)
-        for node in ast.walk(tree)
+        for path, nodes in [*files().items(), *tests.items()]
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {place: lines for place, lines in found.items() if lines > FUNCTION_WALL} == {}
 
 
 def test_nothing_reads_files_that_can_run_code() -> None:
-    found = [f"{path}:{line} {name}" for path, tree in trees() for name, line in names(tree) if name in LOADERS]
+    found = [
+        f"{path}:{line} {name}" for path, nodes in files().items() for name, line in names(nodes) if name in LOADERS
+    ]
     assert found == []
 
 
 def test_nothing_evaluates_text_or_starts_a_shell() -> None:
-    calls = ((path, node) for path, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = ((path, node) for path, nodes in files().items() for node in nodes if isinstance(node, ast.Call))
     assert [f"{path}:{call.lineno}" for path, call in calls if _runs_text(call)] == []
 
 
@@ -126,15 +133,15 @@ def _runs_text(node: ast.Call) -> bool:
 def test_no_draw_and_no_clock_but_the_named_streams() -> None:
     found = [
         f"{path}:{line} {name}"
-        for path, tree in trees()
+        for path, nodes in files().items()
         if path.parts[0] == "gcnsim"
-        for name, line in names(tree)
+        for name, line in names(nodes)
         if name.split(".")[0] in AMBIENT
     ]
     drawn = [
         f"{path}:{node.lineno} {ast.unparse(node)}"
-        for path, tree in trees()
-        for node in ast.walk(tree)
+        for path, nodes in files().items()
+        for node in nodes
         if isinstance(node, ast.Attribute)
         and ast.unparse(node.value) in ("np.random", "numpy.random")
         and node.attr != "Generator"
@@ -184,9 +191,9 @@ def test_who_predicts_asks_the_machine_and_not_the_catalogue() -> None:
     rooms = {"simulation", "planning", "api"}
     found = {
         f"{path}: {node.module}.{alias.name}"
-        for path, tree in trees()
+        for path, nodes in files().items()
         if path.parts[0] == "gcnsim" and path.parts[1] in rooms and path != NEXT_DEVICE
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if alias.name in RESOLVED.get(node.module or "", ())
@@ -211,38 +218,38 @@ def _strings(node: ast.AST) -> set[str]:
 def test_no_code_outside_a_methods_file_tests_a_methods_name() -> None:
     """Neither by comparing with it, nor by looking a name up in a table of several."""
     found = []
-    for path, tree in trees():
+    compared, tables = ast.Compare | ast.MatchValue, ast.Dict | ast.Set | ast.Tuple | ast.List
+    for path, nodes in files().items():
         own = path.parts[:2] in (("gcnsim", "methods"), ("runtime", "methods"))
         if own or path.parts[0] == "studies" or str(path) in BY_NAME:
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and _strings(node) & METHOD_NAMES:
+        if not {node.value for node in nodes if isinstance(node, ast.Constant)} & METHOD_NAMES:
+            continue
+        for node in nodes:
+            if isinstance(node, compared) and _strings(node) & METHOD_NAMES:
                 found.append(f"{path}:{node.lineno} compares with a method's name")
-            if isinstance(node, ast.MatchValue) and _strings(node) & METHOD_NAMES:
-                found.append(f"{path}:{node.lineno} matches a method's name")
-            tables = ast.Dict | ast.Set | ast.Tuple | ast.List
             if isinstance(node, tables) and len(_strings(node) & METHOD_NAMES) > 1:
                 found.append(f"{path}:{node.lineno} lists methods by name")
     assert found == []
 
 
-def _imports(tree: ast.Module, files: Collection[str]) -> Iterator[str]:
+def _imports(nodes: Sequence[ast.AST], modules: Collection[str]) -> Iterator[str]:
     """The files that a file imports, also inside functions and for types alone."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                yield name if name in files else node.module
+                yield name if name in modules else node.module
 
 
 def test_no_circle_between_files() -> None:
-    files = {
-        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): tree
-        for path, tree in trees()
+    modules = {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): nodes
+        for path, nodes in files().items()
         if path.parts[0] != "studies"
     }
-    del files["gcnsim"]  # it names what its packages hold, for users, and knows the version
-    graph = {name: set(_imports(tree, files)) & files.keys() - {name} for name, tree in files.items()}
+    del modules["gcnsim"]  # it names what its packages hold, for users, and knows the version
+    graph = {name: set(_imports(nodes, modules)) & modules.keys() - {name} for name, nodes in modules.items()}
     assert len(graph) > 300
     TopologicalSorter(graph).prepare()
 
