@@ -52,8 +52,8 @@ slow: $(DEV) ## Run the slow tests
 fuzz: $(DEV) ## Mutated files into every reader, 100,000 each, hours (FUZZ="--seconds 60 --reader METIS" for less)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-faults: $(DEV) ## Kill, stop and cut off what trains and writes, 20 minutes (FAULTS="--only SIGSTOP" for less); needs root, ip and tc
-	$(BIN)/python -m tests.faults $(FAULTS)
+faults: $(DEV) ## Kill, stop and cut off what trains and writes, 20 minutes (FAULTS="-k SIGSTOP" for less); needs root, ip and tc
+	$(BIN)/python -m pytest -m slow -n 0 tests/faults $(FAULTS)
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine periods what_if graph generate parts recorder runtime; do \

@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.core.errors import GcnsimError
 from gcnsim.core.json_files import parse_json, read_text
 from gcnsim.evidence.difference import read_answer
 from gcnsim.graph import load_graph
@@ -23,7 +22,7 @@ from gcnsim.records.calibration import read_calibration
 from gcnsim.timeline.span import read_spans
 from gcnsim.trace import read_trace
 from gcnsim.trace.stored_profile import read_profile
-from tests.faults.training import BrokenError, must
+from tests.faults.training import must
 from tests.gcnsim.evidence.conftest import runs_in
 from tests.gcnsim.evidence.made_calibration import write_measurements
 
@@ -115,21 +114,11 @@ ELSEWHERE: Final = {"images": "needs Kaleido and a browser; each image is writte
 """Commands that write and are not killed, and why."""
 
 
-def kill_writers(home: Path, kills: int, seed: int, only: str) -> Iterator[tuple[str, int, float, str | None]]:
-    """Each command's name, how often it was killed, seconds, and what is wrong."""
+def kill_writer(writer: Writer, home: Path, kills: int, seed: int) -> None:
+    """Kill the command so often, at moments by `seed`. Raises BrokenError or GcnsimError for what is not whole."""
     home.mkdir(parents=True)
-    chosen = [writer for writer in WRITERS if only in f"{writer.name} SIGKILL"]
-    if chosen:
-        _inputs(home)
-    for index, writer in enumerate(chosen):
-        begun = time.monotonic()
-        folder = home / str(index)
-        try:
-            _killed(writer, home, folder, kills, random.Random(f"{seed}/{writer.name}"))
-            wrong = None
-        except (BrokenError, GcnsimError, subprocess.TimeoutExpired) as error:
-            wrong = " ".join(str(error).split())
-        yield writer.name, kills, time.monotonic() - begun, wrong
+    _inputs(home)
+    _killed(writer, home, home / "0", kills, random.Random(f"{seed}/{writer.name}"))
 
 
 def _inputs(home: Path) -> None:
@@ -155,7 +144,6 @@ def _env() -> dict[str, str]:
 
 
 def _killed(writer: Writer, home: Path, folder: Path, kills: int, draw: random.Random) -> None:
-    """Raises BrokenError or GcnsimError for what is not whole."""
     alone = _folder(home, folder / "alone")
     begun = time.monotonic()
     _run(writer, alone)

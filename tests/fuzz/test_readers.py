@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -38,23 +38,24 @@ def alarmed() -> Iterator[None]:
 
 def test_every_function_that_opens_or_parses_is_run_by_a_reader(seeds: dict[str, list[Files]], tmp_path: Path) -> None:
     """One that is not fails here: add a reader to `tests/fuzz`, or a reason to `tests/fuzz/doors.py`."""
-    ran: set[str] = set()
+    codes: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/"):
-            name = frame.f_code.co_qualname.replace(".<locals>", "")
-            ran.add(f"{frame.f_code.co_filename.removeprefix(f'{ROOT}/')}:{name}")
+        codes.add(frame.f_code)
 
     for name, inputs in seeds.items():
         for index, files in enumerate(inputs):
             folder = tmp_path / name / str(index)
             folder.mkdir(parents=True)
             write(folder, files)
-            sys.setprofile(note)
+            usual = sys.gettrace()
+            sys.settrace(note)
             try:
                 registry()[name].read(folder)
             finally:
-                sys.setprofile(None)
+                sys.settrace(usual)
+    ours = {code for code in codes if code.co_filename.startswith(f"{ROOT}/")}
+    ran = {f"{code.co_filename.removeprefix(f'{ROOT}/')}:{code.co_qualname.replace('.<locals>', '')}" for code in ours}
     known = set(doors())
     assert known - ran - EXEMPT.keys() == set(), "neither run by a reader nor exempt"
     assert EXEMPT.keys() - known == set(), "exempt, but opens nothing any more"
@@ -63,8 +64,8 @@ def test_every_function_that_opens_or_parses_is_run_by_a_reader(seeds: dict[str,
 
 def test_the_same_number_is_the_same_input_whatever_came_before(seeds: dict[str, list[Files]]) -> None:
     for name, reader in registry().items():
-        first = [made(reader, seeds[name], 0, number) for number in range(5)]
-        assert first == [made(reader, seeds[name], 0, number) for number in range(5)]
+        first = [made(reader, seeds[name], 0, number) for number in range(3)]
+        assert first == [made(reader, seeds[name], 0, number) for number in range(3)]
         assert len({str(item) for item in first}) > 1, name
         assert str(made(reader, seeds[name], 1, 0)) != str(first[0]), name
 

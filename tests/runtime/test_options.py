@@ -70,14 +70,6 @@ def test_a_choice_is_one_of_its_words(name: str) -> None:
         made(**{name: "neither"})
 
 
-def test_a_first_run_needs_no_option() -> None:
-    usual = Options()
-    assert (usual.method, usual.dataset, usual.workers, usual.iterations) == ("full-graph", "digits", 2, 200)
-    assert (usual.layers, usual.hidden, usual.heads, usual.dropout) == (2, 128, 1, 0.0)
-    assert (usual.lr, usual.weight_decay, usual.eval_every, usual.warmup) == (0.01, 0.0, 10, 5)
-    assert (usual.timeout, usual.checkpoint_every, usual.seed, usual.partition_seed) == (60.0, 0, 0, 0)
-
-
 def test_nccl_needs_gpus() -> None:
     assert Options(device="cuda", backend="nccl").backend == "nccl"
     with pytest.raises(ScenarioError, match="--backend: nccl needs --device cuda, it is cpu"):

@@ -153,15 +153,6 @@ def test_one_worker_runs_alike_in_every_method(facts: MakeFacts, label: Label) -
     assert found[0] == found[1] == found[2]
 
 
-def test_the_same_facts_give_the_same_run_to_the_last_byte(facts: MakeFacts) -> None:
-    runs = [
-        simulate(method("psc-gcn")(facts(tau=2, sampled=True, iterations=5, spread=0.4, slope=0.1)), 10)
-        for _ in range(2)
-    ]
-    assert runs[0].starts.tobytes() == runs[1].starts.tobytes()
-    assert runs[0].ends.tobytes() == runs[1].ends.tobytes()
-
-
 def _lanes(builder: Callable[..., Builder], order: list[int]) -> IntArray:
     """Six independent streams of flows and pauses on two links, written in `order`; ends by stream."""
     b = builder(7.0, 3.0)

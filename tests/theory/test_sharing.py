@@ -25,7 +25,7 @@ from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
 from tests.sampled import edge_probabilities, edge_weights
 
-CASES = 3000
+CASES = 1200
 
 
 def rows_part(counts: list[int], degree: int = 0) -> Part:
@@ -120,18 +120,6 @@ def test_as_many_nonzero_entries_as_the_budget_still_leave_the_floor() -> None:
     assert p == pytest.approx([0.95, 0.95, 0.05, 0.05])
 
 
-def test_budget_below_one_and_single_neighbours() -> None:
-    low, one = filled([np.array([1.0, 3.0]), np.array([4.0])], 0.25)
-    assert low == pytest.approx([0.125, 0.375])
-    assert one == pytest.approx([0.25])
-
-
-def test_ties_share_equally() -> None:
-    (p,) = filled([np.array([1.0, 2.0, 1.0, 2.0, 1.0])], 0.6)
-    assert p[[0, 2, 4]] == pytest.approx(np.full(3, 3 / 7))
-    assert p[[1, 3]] == pytest.approx(np.full(2, 6 / 7))
-
-
 def test_full_rate_is_one_even_with_zero_norms() -> None:
     (p,) = filled([np.array([0.0, 1.0, 2.0])], 1.0)
     assert p.tolist() == [1.0, 1.0, 1.0]
@@ -143,13 +131,6 @@ def test_norms_of_any_magnitude_and_mixed_magnitudes(scale: float) -> None:
     plain, mixed = filled([np.array([1.0, 2.0, 3.0]) * scale, tiny * scale], 0.5)
     assert plain == pytest.approx(np.array([1.0, 2.0, 3.0]) / 4, rel=1e-5)
     assert mixed == pytest.approx([1.0, 0.25, 0.5, 0.25], rel=1e-5)
-
-
-def test_variance_never_exceeds_that_of_uniform_sampling() -> None:
-    rng = np.random.default_rng(3)
-    rows = [random_row(rng) for _ in range(300)]
-    for q, p in zip(rows, filled(rows, 0.2), strict=True):
-        assert (q * q / p).sum() <= (q * q / 0.2).sum() * (1 + 1e-6)
 
 
 MakeFacts = Callable[..., Case]

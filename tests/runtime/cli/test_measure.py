@@ -177,16 +177,21 @@ def test_what_is_wrong_is_one_line(name: str, capsys: pytest.CaptureFixture[str]
     assert not list(Path().iterdir())
 
 
-def test_docs_name_all_that_the_file_holds(measure: Measure) -> None:
+def test_docs_name_all_that_the_file_holds_and_json_says_the_same(
+    measure: Measure, capsys: pytest.CaptureFixture[str]
+) -> None:
     version = FORMAT.rpartition("/")[2]
     pages = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     section = pages.split(f"## Measured compute, version {version}", 1)[1]
     content = set(re.findall(r"`(\w+)`", section.split("\n## ", 1)[0]))
-    head, rows = measure()
+    head, rows = measure("--json")
     assert {*head, *rows, *rows["kind"], *COUNTS} <= content
     for name in ("graph", "partition", "model", "training", "device"):
         assert set(head[name]) <= content
     assert {*head["settings"][0], *head["parts"][0]} <= content
+    printed = json.loads(capsys.readouterr().out)
+    assert {name: value for name, value in printed.items() if name != "out"} == head
+    assert Path(printed["out"]).name == "measured.parquet"
 
 
 def test_a_file_is_never_written_over_unasked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -350,13 +355,6 @@ def test_a_machine_that_is_not_quiet_is_noticed(
     measure()
     note = "note: other programs used the cores: training ran only 40.0 % of the time; measure again when the "
     assert (note in capsys.readouterr().err) == (share < 1)
-
-
-def test_json_has_the_same_as_the_file(measure: Measure, capsys: pytest.CaptureFixture[str]) -> None:
-    head, _ = measure("--json")
-    printed = json.loads(capsys.readouterr().out)
-    assert {name: value for name, value in printed.items() if name != "out"} == head
-    assert Path(printed["out"]).name == "measured.parquet"
 
 
 def test_a_table_says_what_was_reached(measure: Measure, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -26,10 +28,12 @@ def sparse(shape: tuple[int, int]) -> FloatArray:
     return dense
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_products_are_those_of_dense_matrices(shape: tuple[int, int], width: int, dtype: torch.dtype) -> None:
+def test_products_are_those_of_dense_matrices() -> None:
+    for shape, width, dtype in product(SHAPES, WIDTHS, (torch.float32, torch.float64)):
+        check_products(shape, width, dtype)
+
+
+def check_products(shape: tuple[int, int], width: int, dtype: torch.dtype) -> None:
     dense = sparse(shape)
     matrix = PlainMatrix(rows_of(dense), dtype, torch.device("cuda", 0))
     whole = torch.from_numpy(dense).to("cuda", dtype)

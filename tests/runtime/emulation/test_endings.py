@@ -49,14 +49,13 @@ def nothing_left(shell: Shell, pids: list[int]) -> None:
 
 
 @needs_namespaces
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_killed_worker_ends_all_and_is_named(workers: int, start: Start) -> None:
-    shell, pids = start("--hosts", "2", "--workers-per-host", str(workers))
-    assert len(pids) == 2 * workers
-    os.kill(shell.worker(workers), signal.SIGKILL)
+def test_a_killed_worker_ends_all_and_is_named(start: Start) -> None:
+    shell, pids = start("--hosts", "2")
+    assert len(pids) == 2
+    os.kill(shell.worker(1), signal.SIGKILL)
     code, _, err = shell.end()
     assert code == 1
-    words = f"worker {workers} was killed by SIGKILL (by hand, or by the system because memory ran out)"
+    words = "worker 1 was killed by SIGKILL (by hand, or by the system because memory ran out)"
     assert err.splitlines()[1:] == [f"runtime.emulate: {words}"]
     nothing_left(shell, pids)
 
@@ -72,32 +71,6 @@ def test_a_request_to_stop_is_answered(signum: signal.Signals, start: Start, tmp
     assert "iterations on 2 workers" in out, "the iterations done are kept"
     assert (tmp_path / "run" / "checkpoints").is_dir()
     nothing_left(shell, pids)
-
-
-@pytest.mark.slow
-@needs_namespaces
-def test_a_killed_torchrun_ends_all_and_its_host_is_named(start: Start) -> None:
-    shell, pids = start("--hosts", "2")
-    status = Path(f"/proc/{shell.worker(1)}/stat").read_text(encoding="utf-8")
-    os.kill(int(status.rpartition(")")[2].split()[1]), signal.SIGKILL)
-    code, _, err = shell.end()
-    assert code == 1
-    assert err.splitlines()[1:] == ["runtime.emulate: host 1: torchrun was killed by SIGKILL"]
-    nothing_left(shell, pids)
-
-
-@pytest.mark.slow
-@needs_namespaces
-def test_what_a_killed_emulation_leaves_is_cleaned(start: Start) -> None:
-    shell, pids = start("--hosts", "2")
-    shell.process.kill()
-    shell.end()
-    until(lambda: all(gone(pid) for pid in pids), "the workers end with their parent", 5.0)
-    pid = shell.process.pid
-    assert namespaces(pid) == [f"gcnsim-{pid}-h0", f"gcnsim-{pid}-h1", f"gcnsim-{pid}-sw"]
-    done = subprocess.run([*EMULATE, "clean"], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert {f"removed gcnsim-{pid}-h0", f"removed gcnsim-{pid}-sw"} <= set(done.stdout.splitlines())
-    assert namespaces(pid) == []
 
 
 @pytest.mark.slow

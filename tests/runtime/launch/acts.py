@@ -120,17 +120,6 @@ def unready(where: Place, watch: Watch) -> int:
     return 0
 
 
-def reduce(where: Place, watch: Watch) -> int:
-    connect(where, 30.0, "gloo")
-    import torch
-    import torch.distributed as dist
-
-    total = torch.tensor([float(where.rank + 1)])
-    dist.all_reduce(total)
-    note(f"sum-{where.rank}", total.item())
-    return 0
-
-
 def bereft(where: Place, watch: Watch) -> int:
     """Worker 1 dies, or stands still, before a collective that worker 0 waits in."""
     connect(where, 2.0, "gloo")
@@ -178,7 +167,6 @@ ACTS: dict[str, Callable[[Place, Watch], int]] = {
     "lingers": lingers,
     "family": family,
     "unready": unready,
-    "reduce": reduce,
     "bereft": bereft,
     "lonely": lonely,
     "again": again,

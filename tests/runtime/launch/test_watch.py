@@ -57,12 +57,6 @@ def test_half_a_place_is_a_users_error(start: Start) -> None:
 pytest.importorskip("torch", reason="torch is not installed")
 
 
-def test_two_workers_sum_over_gloo(start: Start) -> None:
-    run = start("reduce")
-    assert run.end(60.0) == (0, "", "")
-    assert run.noted("sum-0") == run.noted("sum-1") == "3.0"
-
-
 @pytest.mark.parametrize(
     ("fate", "message"),
     [

@@ -57,16 +57,13 @@ def test_a_neighbour_trains_what_it_was_told_on_its_core(neighbours: Neighbours)
             time.sleep(0.02)
         assert neighbours.count == 1
     assert os.sched_getaffinity(process.pid) == set(HERE[-1:])
-    neighbours.close()
-    assert neighbours.count == 0
-
-
-def test_one_that_ended_is_not_counted(neighbours: Neighbours) -> None:
-    neighbours.processes[0].kill()
-    neighbours.processes[0].wait()
-    assert neighbours.count == 0
+    process.kill()
+    process.wait()
+    assert neighbours.count == 0, "one that ended is not counted"
     neighbours.train(0)
     neighbours.wait()
+    neighbours.close()
+    assert neighbours.count == 0
 
 
 def test_each_process_has_as_many_cores_as_a_part_has_threads() -> None:

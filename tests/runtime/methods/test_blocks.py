@@ -14,7 +14,7 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph.parts import Replicas, split
 from gcnsim.workload.caching import CacheSize
-from gcnsim.workload.knobs import EPSILON, STATIC_CACHE
+from gcnsim.workload.knobs import STATIC_CACHE
 from runtime.methods import METHODS, method_of, method_type
 from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
@@ -295,13 +295,3 @@ def test_a_method_is_frozen_and_stands_at_its_defaults(name: str) -> None:
             assert value is None
         else:
             knob.rule.check(value, knob.name)
-
-
-def test_a_value_out_of_range_and_an_unknown_knob_are_refused() -> None:
-    assert EPSILON in method_type("psc-gcn").knobs()
-    with pytest.raises(ScenarioError, match=r"^--epsilon: 1.5 is not allowed"):
-        method_type("psc-gcn").settled({"epsilon": 1.5})
-    with pytest.raises(ScenarioError, match=r"^--rate: pipegcn has no rate; its knobs: --cold-start$"):
-        method_type("pipegcn").settled({"rate": 0.5})
-    with pytest.raises(ScenarioError, match=r"^--method: unknown method 'psc-gnc'; did you mean 'psc-gcn'"):
-        method_type("psc-gnc")

@@ -260,21 +260,6 @@ def rows_come_from_owners_and_caches(held: list[RankRecord], plain: list[RankRec
 REPLICAS = [("full-graph", {}), ("pipegcn-gf", {}), ("psc-gcn", {"tau": 2, "epsilon": 0.3}), ("bns-gcn", {})]
 
 
-@pytest.mark.parametrize(
-    ("method", "knobs"),
-    [
-        pytest.param(name, knobs, id=name, marks=[pytest.mark.slow] if name in ("pipegcn-gf", "bns-gcn") else [])
-        for name, knobs in REPLICAS
-    ],
-)
-def test_replicas_are_bitwise_equal_after_20_iterations_and_a_seed_gives_the_same_bits(
-    crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
-) -> None:
-    requested = options(method, knobs, workers=4, iterations=20, dtype="float32", dropout=0.2)
-    runs = [crew.run(4, final_weights, requested) for _ in range(2)]
-    assert len({weights for run in runs for weights in run}) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "knobs"), REPLICAS, ids=[name for name, _ in REPLICAS])
 def test_replicas_are_bitwise_equal_20_times(

@@ -7,22 +7,18 @@ import json
 import math
 import socket
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
-from gcnsim.core.json_files import mistake, shipped_schema
 from gcnsim.core.resources import Resources
 from gcnsim.timeline import OpKind, Timeline
 from runtime.record import (
     IterationRow,
     Progress,
     Recorder,
-    RunRecord,
     breakdown,
     from_arrays,
     hardware,
@@ -293,29 +289,3 @@ def test_what_is_not_known_is_a_dash_and_extras_have_their_lines() -> None:
     )
     assert [lines[title] for title in dashes] == ["-"] * len(dashes)
     assert (lines["all-reduce"], lines["evaluation"]) == ("250 ms", "1.00 s")
-
-
-SINCE = ("tensors", "threads")
-"""Keys that older records lack."""
-
-
-@pytest.fixture
-def document(record: RunRecord) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps({"schema": "gcnsim.run/1", **asdict(record)}))
-    return plain
-
-
-@pytest.fixture
-def validator() -> Draft202012Validator:
-    Draft202012Validator.check_schema(dict(shipped_schema("run")))
-    return Draft202012Validator(dict(shipped_schema("run")))
-
-
-def test_a_record_keeps_the_schema(validator: Draft202012Validator, document: dict[str, Any]) -> None:
-    assert [error.message for error in validator.iter_errors(document)] == []
-    assert mistake(document, "run") is None
-
-
-def test_every_field_of_a_record_is_in_the_schema_and_described_there(document: dict[str, Any]) -> None:
-    assert list(shipped_schema("run")["properties"]) == list(document)
-    assert shipped_schema("run")["required"] == [name for name in document if name not in SINCE]

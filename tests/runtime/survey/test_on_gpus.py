@@ -85,14 +85,6 @@ def test_all_gpus_of_a_server_are_surveyed_unless_fewer_are_asked_for(tmp_path: 
     assert err.endswith(": --out: s: workers was 2, is 1; allowed: the same, or a new folder\n")
 
 
-def test_more_workers_than_gpus_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    code, out, err = surveyed(tmp_path, 1, "--workers", "2").end()
-    assert (code, out) == (2, "")
-    assert err.endswith(": --workers: 2 on this server, which has 1 GPU; allowed: 1 to 1\n")
-    assert err.count("\n") == 1
-    assert not (tmp_path / "s").exists()
-
-
 @pytest.mark.slow
 def test_a_run_that_fails_is_named_and_the_next_start_leaves_it_out(tmp_path: Path) -> None:
     bad = "held-out-0-m1-r0"

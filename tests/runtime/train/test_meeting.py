@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
@@ -19,7 +17,7 @@ from runtime.record.folder_lock import lock_folder
 from runtime.survey import read_rule
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import told
-from tests.runtime.shell import TORCHRUN, TRAIN, Shell
+from tests.runtime.shell import TRAIN, Shell
 
 SURVEY = [*TRAIN[:2], "runtime.survey"]
 RULES = Path(__file__).parents[1] / "survey"
@@ -73,25 +71,12 @@ def test_two_surveys_do_not_share_a_folder(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "s") == []
 
 
-def test_debug_shows_the_stack_of_what_could_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A test that met in this process has kept torch's sockets quiet, and children inherit that.
-    monkeypatch.delenv("TORCH_CPP_LOG_LEVEL", raising=False)
-    port = free_port()
-    command = by_hand(1, port, GCNSIM_DEBUG="1")
-    code, _, err = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=command).end()
-    assert code == 2
-    assert "frame #0" in err, "torch's own stack"
-    assert err.endswith(
-        f"runtime.train: worker 1: MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s\n"
-    )
-
-
 def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
     handle = lock_folder(tmp_path / "run")
     assert handle is not None
     with pytest.raises(FileError, match=rf"run: is being written by process {os.getpid()}; allowed: another folder"):
         lock_folder(tmp_path / "run")
-    code, _, err = Shell(tmp_path, "--iterations", "2", "--quiet", "--out", "run").end()
+    code, _, err = Shell(tmp_path, "--workers", "1", "--iterations", "2", "--quiet", "--out", "run").end()
     assert code == 2
     assert f"run: is being written by process {os.getpid()}" in err
     assert err.count("\n") == 1
@@ -120,28 +105,3 @@ def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(crew: Crew) -> 
     port = free_port()
     (why,) = crew.run(1, unmet, 1, port)
     assert why == f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s"
-
-
-def test_workers_end_with_a_killed_agent_of_torchrun(tmp_path: Path) -> None:
-    words = ("-m", "runtime.train", "--iterations", "1000000", "--loss-log", "losses.csv", "--out", "run")
-    shell = Shell(tmp_path, *words, command=TORCHRUN)
-    log, end = tmp_path / "losses.csv", time.monotonic() + 90
-    while not (log.exists() and log.read_text().count("\n") > 2):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    children = Path(f"/proc/{shell.process.pid}/task/{shell.process.pid}/children").read_text().split()
-    assert len(children) == 2
-    shell.process.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 30
-    while any(alive(int(child)) for child in children):
-        assert time.monotonic() < end, "workers outlive their agent"
-        time.sleep(0.1)
-    assert shell.end()[0] == -signal.SIGKILL
-
-
-def alive(number: int) -> bool:
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -64,20 +63,6 @@ def reached(log: Path, iterations: int) -> None:
     until(lambda: lines(log) > iterations, f"{iterations} iterations are done")
 
 
-def test_a_killed_worker_ends_the_run_with_its_rank_and_signal(start: Start, log: Path) -> None:
-    run = start("--method", "psc-gcn", "--tau", "2")
-    reached(log, 10)
-    pids = run.workers()
-    assert len(pids) == 2
-    begin = time.monotonic()
-    os.kill(run.worker(1), signal.SIGKILL)
-    code, out, err = run.end()
-    assert time.monotonic() - begin < 30.0
-    assert (code, out) == (1, "")
-    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system because memory ran out)\n"
-    assert all(gone(pid) for pid in pids)
-
-
 THREADS = {
     "rows": "runtime.exchange.exchange:Exchange._forward",
     "gradients": "runtime.exchange.exchange:Exchange._backward",
@@ -95,24 +80,6 @@ def test_an_error_in_a_helper_thread_ends_the_run_with_its_reason(start: Start, 
     assert code == 1
     name = THREADS[where].rpartition(":")[2].rpartition(".")[2]
     assert err == f"runtime.train: worker 1: ArithmeticError: {name} is broken\n"
-
-
-@pytest.mark.slow
-def test_a_worker_that_stands_still_is_found_by_the_timeout(start: Start, log: Path) -> None:
-    run = start("--timeout", "3")
-    reached(log, 10)
-    pids = run.workers()
-    begin = time.monotonic()
-    os.kill(run.worker(1), signal.SIGSTOP)
-    code, _, err = run.end()
-    assert time.monotonic() - begin < 30.0
-    assert code == 1
-    assert err.startswith(
-        "runtime.train: worker 1: hung: it did not end when asked to and was killed, after this: worker 0: "
-    )
-    assert "no answer within 3 s" in err
-    assert err.count("\n") == 1
-    assert all(gone(pid) for pid in pids)
 
 
 PSC = {"tau": 2, "epsilon": 0.5, "refresh": 3}
@@ -200,11 +167,3 @@ def test_torchrun_starts_again_from_the_last_checkpoint(
     assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(DONE)
     begun = [row.iteration for row in read_run(tmp_path / "run").iterations]
     assert begun == list(range(DONE))
-
-
-@pytest.mark.slow
-def test_plain_torchrun(start: Start, log: Path, uninterrupted: Callable[[int], list[str]]) -> None:
-    code, out, err = start(*OPTIONS, command=[*TORCHRUN, *TRAIN[1:]], iterations=40).end()
-    assert code == 0, err
-    assert out.startswith("psc-gcn: 40 iterations on 2 workers in ")
-    assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(40)

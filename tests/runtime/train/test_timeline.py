@@ -86,12 +86,12 @@ def where(spans: list[Span]) -> Counter[tuple[int, int, Direction]]:
     return Counter((span.iteration, span.layer, span.direction) for span in spans)
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_every_layer_and_direction_has_its_spans(run: Run, name: str) -> None:
+def check_spans(name: str, ranks: list[Recorded]) -> None:
+    """Every layer and direction has its spans."""
     fields = RUNS[name][2]
     gat, once = fields.get("model") == "gat", bool(fields.get("preaggregate"))
     every = [(t, layer) for t in range(ITERATIONS) for layer in range(LAYERS)]
-    for content in run(name):
+    for content in ranks:
         maps = of(content, OpKind.UPDATE, OpKind.ATTENTION)
         assert {span.kind for span in maps} == {OpKind.ATTENTION if gat else OpKind.UPDATE}
         both = (Direction.FORWARD, Direction.BACKWARD)
@@ -116,9 +116,9 @@ def test_every_layer_and_direction_has_its_spans(run: Run, name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_the_main_stream_does_one_thing_at_a_time_and_within_the_iteration(run: Run, name: str) -> None:
-    for content in run(name):
+def check_main_stream(name: str, ranks: list[Recorded]) -> None:
+    """The main stream does one thing at a time, within the iteration."""
+    for content in ranks:
         main = sorted(
             (round(span.start_s * PS_PER_S), round(span.end_s * PS_PER_S), span)
             for span in content.timeline
@@ -131,11 +131,10 @@ def test_the_main_stream_does_one_thing_at_a_time_and_within_the_iteration(run: 
             assert content.begins[span.iteration] <= start <= end <= content.begins[span.iteration + 1], span
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_bytes_on_the_wire_are_rows_times_width_times_four(run: Run, name: str) -> None:
+def check_bytes(name: str, ranks: list[Recorded]) -> None:
+    """Bytes on the wire are rows times width times four."""
     once = bool(RUNS[name][2].get("preaggregate"))
     tau = TAU.get(name, 0)
-    ranks = run(name)
     for me, content in enumerate(ranks):
         peer = 1 - me
         spans = of(content, OpKind.WIRE)
@@ -183,9 +182,9 @@ def test_rows_of_the_same_iteration_can_be_waited_for(run: Run) -> None:
     assert all(span.start_s <= span.end_s for span in waits)
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_the_phases_of_the_main_stream_add_up_to_the_iteration(run: Run, name: str) -> None:
-    for content in run(name):
+def check_phases(name: str, ranks: list[Recorded]) -> None:
+    """The phases of the main stream add up to the iteration."""
+    for content in ranks:
         covered = np.zeros(ITERATIONS)
         for span in content.timeline:
             if span.stream == "compute":
@@ -194,6 +193,12 @@ def test_the_phases_of_the_main_stream_add_up_to_the_iteration(run: Run, name: s
         assert (share <= 1.0).all()
         # The best iteration: on a busy machine any may be interrupted between two spans.
         assert share[1:].max() > 0.6, f"{share.round(2)} of the iterations"
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_spans_streams_bytes_and_phases_of_a_run(run: Run, name: str) -> None:
+    for check in (check_spans, check_main_stream, check_bytes, check_phases):
+        check(name, run(name))
 
 
 def test_without_overlap_no_transfer_is_hidden(run: Run) -> None:
