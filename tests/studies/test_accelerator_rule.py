@@ -55,13 +55,6 @@ def test_links_are_slow_enough_to_be_carried() -> None:
         assert carried <= units.bandwidth(scale["carried"])
 
 
-def test_short_iterations_of_many_workers_are_longer_still() -> None:
-    for setting in settings(rule()):
-        for name, _, scale in setting.runs:
-            short = setting.workers >= 6 and name[-1] in "356"
-            assert scale == setting.scale * (4 if short else 1)
-
-
 @pytest.mark.parametrize(
     ("worse", "missed"),
     [

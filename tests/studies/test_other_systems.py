@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.records.calibration import write_calibration
 from studies.validate import RULE, refusals, was_quiet
-from studies.validation_runs import NO_NETWORK, TURN, planned
+from studies.validation_runs import NO_NETWORK, planned
 from studies.validation_tables import COMMITTED, KERNELS, SYSTEMS, by_method
 from tests.gcnsim.evidence.conftest import runs_in
 from tests.gcnsim.evidence.made_calibration import calibration
@@ -32,45 +31,6 @@ def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -
     times = rule()["systems"]["calibrations"]
     assert [run.args for run in seen] == times * [tuple(entry["args"]) for entry in rule()["calibration"]]
     assert len({run.name for run in runs}) == len(runs)
-
-
-def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() -> None:
-    which = [run.calibration for run in planned(rule(), SYSTEMS) if run.hosts > 1]
-    each = which.index(False)
-    assert which[:each] == which[-each:] == [True] * each
-    middle = len(which) // 2
-    assert which[middle - each // 2 : middle + each // 2] == [True] * each
-    few = rule()
-    few["systems"]["calibrations"] = 1
-    assert [run.calibration for run in planned(few, SYSTEMS)] == [True] * each + [False] * (
-        len(planned(few, SYSTEMS)) - each
-    )
-
-
-@pytest.mark.parametrize("part", [SYSTEMS, KERNELS])
-def test_methods_of_short_iterations_run_longer(part: str) -> None:
-    question = rule()[part]
-    named = {words[words.index("--method") + 1] for words in (*question["methods"], *question["alone"])}
-    assert question["short"].keys() <= named
-    for run in planned(rule(), part):
-        name = run.args[run.args.index("--method") + 1]
-        usual = (rule() if run.calibration else question)["iterations"][run.graph]
-        assert run.iterations == (usual if run.calibration else question["short"].get(name, usual))
-    assert {run.iterations for run in planned(rule(), part) if not run.calibration} == {44, *question["short"].values()}
-
-
-def test_settings_take_turns_a_launch_at_a_time() -> None:
-    runs = [run for run in planned(rule(), SYSTEMS) if run.hosts > 1 and not run.calibration]
-    where = [(run.graph, run.workers_per_host) for run in runs]
-    for setting in set(where):
-        places = [index for index, item in enumerate(where) if item == setting]
-        halves = sum(place < len(where) / 2 for place in places)
-        assert len(places) / 4 <= halves <= 3 * len(places) / 4, "all of a setting is not made at once"
-    changes = sum(one != other for one, other in pairwise(where))
-    assert len(where) // 6 <= changes < len(where) // TURN
-    assert sorted(run.name for run in planned(rule(), SYSTEMS)) == sorted(
-        {run.name for run in planned(rule(), SYSTEMS)}
-    )
 
 
 def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:

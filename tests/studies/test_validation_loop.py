@@ -69,14 +69,6 @@ def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
             assert units.bandwidth("200Mbps") <= units.bandwidth(run.bandwidth) <= units.bandwidth("2Gbps")
 
 
-def test_repeats_take_turns_in_another_order() -> None:
-    every = planned(rule(repeats=3))
-    runs = [run for run in every if not run.calibration and run.graph == "amazon_cs" and run.hosts == 3]
-    rounds = [[run.args for run in runs if run.name.endswith(f"-r{repeat}")] for repeat in range(3)]
-    assert [set(one) for one in rounds] == [set(rounds[0])] * 3
-    assert rounds[0] != rounds[1] or rounds[1] != rounds[2]
-
-
 def test_the_quick_loop_is_no_validation_to_keep(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,25 +83,6 @@ def test_products_are_the_dense_ones(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_large_matrix_with_empty_rows_at_both_ends(name: str) -> None:
-    dense = sparse(300, 200, 0.05, 3)
-    dense[[0, 1, 150, 298, 299]] = 0.0
-    dense[:, [0, 77, 199]] = 0.0
-    for dtype in (torch.float32, torch.float64):
-        matrix = made(matrix_kind(name), dense, dtype)
-        whole = torch.from_numpy(dense).to(dtype)
-        x = torch.randn(200, 33, dtype=dtype, generator=torch.Generator().manual_seed(1))
-        out = torch.full((300, 33), torch.nan, dtype=dtype)
-        matrix.multiply(x, out)
-        near(out, whole @ x)
-        assert not out[[0, 1, 150, 298, 299]].any()
-        back = torch.full((200, 33), torch.nan, dtype=dtype)
-        matrix.multiply_transposed(out, back)
-        near(back, whole.T @ (whole @ x))
-        assert not back[[0, 77, 199]].any()
-
-
-@pytest.mark.parametrize("name", KINDS)
 def test_other_values_leave_the_matrix_as_it_is(name: str) -> None:
     dense = sparse(6, 4, 0.6, 11)
     matrix = made(matrix_kind(name), dense)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gcnsim.core.ids import FloatArray, IntArray
-from gcnsim.core.streams import stream
 from gcnsim.graph.assign import training_parts
 from gcnsim.timeline import OpKind
 from gcnsim.workload.knobs import PerLayer
@@ -22,7 +21,6 @@ from gcnsim.workload.mini_batches import (
     shuffled_pools,
     training_order,
 )
-from runtime.methods.batches.worker import MetScaling
 from runtime.options import Options
 from tests.runtime.batch_jobs import CASES, Batches, trained
 from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
@@ -254,24 +252,3 @@ def test_subgraphs(crew: Crew, case: Case, options: MakeOptions, method: str, mo
     training, first = Training(10, requested.lr), params_of(content[0].weights[0])
     wanted = batched(case.graph, case.problem, model_of(requested, case), first, training, draws, WORKERS, rules)
     equal(content, wanted, case)
-
-
-def test_the_mean_over_subgraphs_of_walks_is_the_whole_sum(case: Case) -> None:
-    """Of loss and of a layer's sums, where the counts come from the sub-graphs themselves."""
-    draws = WalkDraws(case.graph, 0.3, 1, 1, 7)
-    drawn = list(draws.samples(400 * case.graph.nodes))
-    rules = MetScaling(case.graph, drawn)
-    x = stream(0, "rows").standard_normal((case.graph.nodes, 2))
-    summed, met_rows = np.zeros_like(x), np.zeros(case.graph.nodes)
-    shares, counted = rules.shares(1, 1), 0.0
-    for batch in drawn:
-        row = np.repeat(np.arange(case.graph.nodes), np.diff(case.graph.indptr))[batch.places[0]]
-        counts = np.bincount(row, minlength=case.graph.nodes)[batch.levels[0]]
-        factor = rules.factors(0, batch.levels[0], counts, np.sort(batch.places[0]))
-        np.add.at(summed, row, factor[:, None] * x[case.graph.indices[np.sort(batch.places[0])]])
-        met_rows[batch.levels[0]] += 1
-        counted += float(shares[batch.levels[0]].sum())
-    whole = np.array([x[neighbours_of(case, node)].sum(axis=0) for node in range(case.graph.nodes)])
-    some = met_rows > 0
-    assert summed[some] / met_rows[some, None] == pytest.approx(whole[some], rel=1e-9, abs=1e-9)
-    assert counted / len(drawn) == pytest.approx(int(some.sum()))

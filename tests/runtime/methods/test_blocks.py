@@ -121,18 +121,6 @@ def test_dropout_in_blocks_held_by_several_is_that_of_the_blocks(
     same_run(crew.run(4, trained, options("cagnet-1.5d", workers=4, **fields)), one, case.graph.nodes)
 
 
-def test_the_tests_tell_trainings_apart(case: Case, options: MakeOptions, crew: Crew) -> None:
-    """Each of them leaves out something of ten iterations, and no two the same."""
-    requested = options("sancus", workers=3)
-    params = params_of(crew.run(3, trained, options("sancus", workers=3, iterations=1))[0].weights[0])
-    model, training = model_of(requested, case), Training(10, requested.lr)
-    found = {
-        name: blocks(case.graph, case.parts(3), case.problem, model, params, training, stale).losses[-1]
-        for name, (_, stale) in (TESTS | {"none": ({}, Stale())}).items()
-    }
-    assert len({round(loss, 9) for loss in found.values()}) == len(found), sorted(found.items())
-
-
 CUTS = [("random", "gcn"), ("metis", "gcn-norm"), ("random", "sage"), ("metis", "sage-self")]
 
 
@@ -149,16 +137,6 @@ def test_cagnet_1d(crew: Crew, case: Case, options: MakeOptions, cut: str, model
     for t, gradients in enumerate(plain.gradients):
         for name, gradient in gradients.items():
             close(content[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
-
-
-@pytest.mark.parametrize(
-    ("workers", "model"), mostly([(1, "gcn"), (2, "sage"), (4, "gcn")], (1, 2, 4), ("gcn", "sage"))
-)
-def test_whole_blocks_are_full_graph_training(
-    crew: Crew, case: Case, options: MakeOptions, workers: int, model: str
-) -> None:
-    full = crew.run(workers, trained, options(workers=workers, **MODELS[model]))
-    same_run(crew.run(workers, trained, options("cagnet-1d", workers=workers, **MODELS[model])), full, case.graph.nodes)
 
 
 def test_without_a_skipped_block_sancus_is_cagnet_1d_to_the_bit(crew: Crew, options: MakeOptions) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from runtime.aggregate import Matrix, PlainMatrix
 from runtime.model import Network, initialise
 from runtime.options import Options
-from tests.runtime.aggregate.matrices import made
-from tests.runtime.conftest import Case
-from tests.runtime.exchange.dense import propagation
 
 FEATURES, CLASSES = 7, 4
 
@@ -112,50 +106,3 @@ def test_row_norms_are_those_of_the_formula(model: str) -> None:
     assert not norms.requires_grad
     assert isinstance(squares, Tensor)
     assert torch.equal(norms, squares.sqrt().detach().float())
-
-
-@dataclass(frozen=True)
-class Dense:
-    """Neighbours of one process, by a dense matrix."""
-
-    matrix: Matrix
-    whole: Tensor
-
-    def of(self, layer: int) -> Dense:
-        return self
-
-    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
-        return linear(self.whole @ h), h
-
-    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
-        return h, self.matrix
-
-
-@pytest.mark.parametrize("norm", ["none", "layer"])
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
-def test_relu_and_norm_stand_between_layers_and_not_after_the_last(case: Case, model: str, norm: str) -> None:
-    whole = propagation(case.graph, "mean" if model == "graphsage" else "symmetric")
-    around = Dense(made(PlainMatrix, whole), torch.from_numpy(whole))
-    found = network(model=model, norm=norm, heads=2 if model == "gat" else 1)
-    noted: list[tuple[int, Tensor, Tensor]] = []
-
-    def seen(layer: int, given: Tensor, out: Tensor) -> Tensor:
-        noted.append((layer, given, out))
-        return out
-
-    logits = found(case.problem.features, around, seen)
-    h = case.problem.features
-    for layer, tensor, out in noted:
-        assert torch.equal(tensor, h)
-        mapped = found.layers[layer](tensor, around)
-        if layer < 2:
-            if norm == "layer":
-                mapped = torch.nn.functional.layer_norm(mapped, (6,))
-            mapped = mapped.clamp(min=0)
-        assert torch.allclose(out, mapped, rtol=0, atol=1e-12)
-        h = out
-    assert [layer for layer, _, _ in noted] == [0, 1, 2]
-    assert torch.equal(logits, noted[-1][2])
-    assert logits.shape == (case.graph.nodes, CLASSES)
-    assert bool((logits < 0).any())
-    assert torch.equal(found(case.problem.features, around), logits)

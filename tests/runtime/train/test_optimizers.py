@@ -17,24 +17,20 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.timeline import OpKind
 from gcnsim.trace import read_trace
-from runtime.exchange import Channels, DropoutConfig, IterationContext, StepBoundaries, Stopwatch
+from runtime.exchange import Channels, DropoutConfig
 from runtime.launch import Place, connect
 from runtime.methods import method_type
-from runtime.model import Network, initialise
 from runtime.options import Options
-from runtime.record import Recorder, read_run
+from runtime.record import read_run
 from runtime.train.reduce import Adam, Optimizer, Sgd
 from runtime.train.worker import clock_offset
 from tests.runtime.conftest import Case, MakeOptions, mostly
 from tests.runtime.crew import Crew
-from tests.runtime.exchange.dense import builder
 from tests.runtime.jobs import RankRecord, trained
 from tests.runtime.reduce_jobs import probed
 from tests.runtime.session_jobs import ran, told, worked
 from tests.runtime.shell import ROOT, Shell
-from tests.runtime.train.test_equality import same_run
 
 PAIRS: dict[str, tuple[type[Optimizer], type[torch.optim.Optimizer]]] = {
     "adam": (Adam, torch.optim.Adam),
@@ -182,40 +178,6 @@ def test_gradients_across_workers_are_those_of_the_masks_used(
     scale = np.abs(content[0].found).max()
     assert np.abs(content[0].found - content[0].numerical).max() < 1e-6 * scale
     assert np.count_nonzero(np.abs(content[0].found) > 1e-3 * scale) > 6
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("model", MODELS)
-def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, model: str, order: str) -> None:
-    requested = options(workers=1, model=model, layers=2)
-    part = case.parts(1)[0]
-    network = Network(requested, 7, 4).double()
-    initialise(network, 0)
-    drawn = builder(part, "mean" if model == "graphsage" else "symmetric").whole()
-    recorder = Recorder(0, enabled=False)
-    dropping = DropoutConfig(RATE, order == "dropout-first", 5, 0)
-    chosen = torch.arange(0, 120, 40)
-
-    def logits(rows: Tensor) -> Tensor:
-        watch = Stopwatch(recorder, 3, OpKind.UPDATE)
-        x = case.problem.features.index_copy(0, chosen, rows)
-        tensor: Tensor = network(x, StepBoundaries(IterationContext(3, drawn, None, recorder, watch, dropping)))
-        return tensor[:60].sum(0)
-
-    rows = case.problem.features[chosen].clone().requires_grad_()
-    assert torch.equal(logits(rows), logits(rows)), "masks are fixed"
-    assert torch.autograd.gradcheck(logits, (rows,))
-
-
-HARDLY = [("gcn", FIRST), ("gcn", SECOND), ("graphsage", FIRST), ("gat", FIRST)]
-
-
-@pytest.mark.parametrize(("model", "order"), mostly(HARDLY, MODELS, ORDERS))
-def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions, model: str, order: str) -> None:
-    """A rate of 10^-13 drops nothing in so few draws, yet goes every way that dropout goes."""
-    none = crew.run(3, trained, options(workers=3, dropout_order=order, model=model))
-    hardly = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=1e-13))
-    same_run(hardly, none, case.graph.nodes)
 
 
 @pytest.mark.parametrize("model", ["gcn", "graphsage"])

@@ -264,24 +264,6 @@ def test_several_labels_train_alike_on_three_workers_and_one(
     close(np.array(still[0].losses), np.array([wanted, wanted]), "loss")
 
 
-@pytest.mark.parametrize(
-    ("method", "knobs"), [("pipegcn-gf", {}), ("psc-gcn", {"epsilon": 0.5, "tau": 2}), ("bns-gcn", {"rate": 0.5})]
-)
-def test_several_labels_train_with_every_method(
-    crew: Crew,
-    case: Case,
-    options: MakeOptions,
-    several: AnyArray,
-    tmp_path: Path,
-    method: str,
-    knobs: dict[str, Any],
-) -> None:
-    path = written(case, tmp_path / "many.npz", several, masks_of(case.graph.nodes))
-    content = crew.run(2, trained, options(method, knobs, graph=path, workers=2, iterations=15))
-    assert all(rank.losses == content[0].losses for rank in content)
-    assert content[0].losses[-1] < content[0].losses[0]
-
-
 def test_labels_that_are_shares_count_in_the_loss_as_they_are(
     crew: Crew, case: Case, options: MakeOptions, several: AnyArray, tmp_path: Path
 ) -> None:
