@@ -23,6 +23,12 @@ from tests.runtime.reference.model import Model, Params
 from tests.runtime.reference.training import Problem
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Products of tests are so small that two threads would mostly wait for each other."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def crew() -> Iterator[Crew]:
     """Four ranks for all tests of a session."""

@@ -22,20 +22,21 @@ SMALL = ("--iterations", "6", "--hidden", "16", "--quiet")
 
 
 @needs_namespaces
-def test_hosts_train_and_the_record_says_where(tmp_path: Path) -> None:
-    words = ("--hosts", "2", "--bandwidth", "200Mbps", "--json")
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_hosts_train_and_the_record_says_where(workers: int, tmp_path: Path) -> None:
+    words = ("--hosts", "2", "--workers-per-host", str(workers), "--bandwidth", "200Mbps", "--json")
     shell = emulated(tmp_path, *words, "--", *SMALL, "--out", "run")
     code, out, err = shell.end()
     assert (code, err) == (0, "")
     content, final = (json.loads(line) for line in out.splitlines())
     run = read_run(tmp_path / "run")
     assert run.record.emulation == content["emulation"]
-    assert final["workers"] == run.record.workers == 2
+    assert final["workers"] == run.record.workers == 2 * workers
     facts: dict[str, Any] = content["emulation"]
-    assert (facts["hosts"], facts["workers_per_host"], facts["bandwidth"]) == (2, 1, 25e6)
+    assert (facts["hosts"], facts["workers_per_host"], facts["bandwidth"]) == (2, workers, 25e6)
     assert facts["measured"] == pytest.approx(25e6 * PAYLOAD_SHARE, rel=0.03)
     assert (facts["limiter"], facts["latency_by"], facts["cores"]) == ("netns", "none", cores())
-    assert run.record.options["threads"] == max(1, cores() // 2)
+    assert run.record.options["threads"] == max(1, cores() // (2 * workers))
     assert namespaces(shell.process.pid) == []
 
 

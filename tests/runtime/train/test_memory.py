@@ -187,7 +187,7 @@ def test_psc_gcn_sends_the_bytes_that_the_inclusion_probabilities_predict(
     crew: Crew, amazon: Case, options: MakeOptions
 ) -> None:
     knobs = {"tau": 2, "epsilon": 0.1}
-    run = options_for(options, amazon, "psc-gcn", knobs, iterations=30, dtype="float32")
+    run = options_for(options, amazon, "psc-gcn", knobs, iterations=12, dtype="float32")
     content = crew.run(3, trained, run)
     sent = sum(n for rank in content for (_, kind), n in rank.sent.items() if kind in ("rows", "gradients"))
     widths = WIDTH + HIDDEN + HIDDEN  # rows of both layers, gradients of the second
