@@ -5,6 +5,7 @@ Of small runs every number is written here; nothing comes from the catalogue, so
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,11 @@ NOTES = pytest.StashKey[list[str]]()
 def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Adds a line to the end of the test report."""
     return pytestconfig.stash.setdefault(NOTES, []).append
+
+
+def pytest_collection_finish() -> None:
+    """The garbage collector need not look through all modules again and again: none of them goes away."""
+    gc.freeze()
 
 
 def pytest_configure() -> None:
