@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -139,6 +140,7 @@ def report(name: str, question: str, figures: Sequence[Figure]) -> int:
     content = {
         "benchmark": name,
         "question": question,
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "figures": [asdict(figure) | {"kept": figure.kept} for figure in figures],
     }
