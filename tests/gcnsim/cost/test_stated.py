@@ -14,7 +14,6 @@ from gcnsim.cost import (
     layers,
     memory,
     partition_memory,
-    payload,
     sampling,
     swapped_memory,
 )
@@ -31,7 +30,7 @@ def test_values_and_indices_have_four_bytes() -> None:
     assert (device.VALUE, device.INDEX) == (4, 4), "fp32 values, 32-bit column indices"
     assert memory.ENTRY == 24, "column and weight, both ways, and an 8-byte place between both"
     assert (memory.ID, memory.MOMENTS, memory.SLACK, memory.RESERVED) == (8, 2, 1.125, 1e9)
-    assert (payload.SCALED, payload.SCALE) == (8, 8), "a scale and a zero point, fp32, from 8 bits on"
+    assert (device.SCALED, device.SCALE) == (8, 8), "a scale and a zero point, fp32, from 8 bits on"
 
 
 def test_passes_are_what_kernels_read_and_write() -> None:

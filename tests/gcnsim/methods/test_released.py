@@ -17,12 +17,11 @@ from gcnsim.cost import (
     layer_cost,
     layer_gradient_bytes,
     rebuild_seconds,
-    released,
     sending_seconds,
     step_launch_seconds,
     tensors,
 )
-from gcnsim.cost.released import drawing_core_seconds, receiving_seconds, reduce_seconds
+from gcnsim.cost.host_calls import drawing_core_seconds, receiving_seconds, reduce_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.scenario import SCHEMA
 from gcnsim.schedule import Schedule
@@ -52,11 +51,11 @@ def seconds(schedule: Schedule, kind: OpKind, rank: int = 0) -> float:
 
 
 def test_counts_of_the_released_loops() -> None:
-    assert released.WIDE_ID == 64 // 8
-    assert (released.REBUILD_LAUNCHES, released.STEP_LAUNCHES) == (25, 12)
-    assert len(("copy", "message", "copy")) == released.ID_OPERATIONS
-    assert len(("index", "divide", "copy", "send")) == released.SENDING_OPERATIONS
-    assert (released.RECEIPT_OPERATIONS, released.DIVISION_PASSES) == (1, 1 + 1)
+    assert host_calls.WIDE_ID == 64 // 8
+    assert (host_calls.REBUILD_LAUNCHES, host_calls.STEP_LAUNCHES) == (25, 12)
+    assert len(("copy", "message", "copy")) == host_calls.ID_OPERATIONS
+    assert len(("index", "divide", "copy", "send")) == host_calls.SENDING_OPERATIONS
+    assert (host_calls.RECEIPT_OPERATIONS, host_calls.DIVISION_PASSES) == (1, 1 + 1)
     calls = ("dropout", "concatenation", "sum", "division", "product", "norm", "activation")
     assert len(calls) == host_calls.LAYER_CALLS
 
