@@ -4,9 +4,9 @@ A mini-batch is sampled by a sequence of framework calls (`operation_s` of host 
 of the previous result, so the time between two calls is max(host, device). A GPU reads host memory by unified
 addressing (UVA) in requests of at most 128 bytes, over the link that copies use.
 
-Sources: PSC-GCN and BNS-GCN (edges, nodes); DGL's `NeighborSampler`, `to_block` and examples (calls); Min et al., EMOGI,
-and Large Graph Convolutional Network Training with GPU-Oriented Data Communication Architecture, both PVLDB 2021 (UVA
-requests).
+Sources: PSC-GCN and BNS-GCN (edges, nodes); DGL's `NeighborSampler`, `to_block` and examples (calls); Min et al.,
+EMOGI, and Large Graph Convolutional Network Training with GPU-Oriented Data Communication Architecture, both PVLDB 2021
+(UVA requests).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.core.parquet import read_parquet_table
+from gcnsim.core.container import read_parquet_table
 from gcnsim.graph import load_graph
 from gcnsim.records.compute_facts import FORMAT
 from gcnsim.records.compute_reading import read_measured_compute

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gcnsim.core.parquet import read_parquet_table
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.processes import cores
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
