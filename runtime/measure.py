@@ -15,11 +15,11 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.core.terminal import LiveLine, screened
 from runtime.launch import Place, Watch, check_libraries, connect, place, run_worker
-from runtime.launch.group import quiet_sockets
 from runtime.launch.verdict import error_text
+from runtime.launch.worker import quiet_sockets
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
-from runtime.microbench.request import AT_ONCE
+from runtime.microbench.measurements import AT_ONCE
 from runtime.options import flag
 from runtime.profile import leave, out_file, take
 from runtime.train.tasks import with_options

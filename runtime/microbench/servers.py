@@ -21,10 +21,9 @@ from runtime.exchange.channels import Message
 from runtime.launch import Place
 from runtime.microbench import network
 from runtime.microbench.bench import Bench
-from runtime.microbench.measurements import BETWEEN_SERVERS, Measurement
+from runtime.microbench.measurements import BETWEEN_SERVERS, Measurement, MicrobenchRequest
 from runtime.microbench.network import Carrier
 from runtime.microbench.process_group import measured
-from runtime.microbench.request import MicrobenchRequest
 from runtime.record import hardware, versions
 from runtime.train.setup import check_gpus
 

@@ -87,7 +87,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/methods/worker.py:MethodWorker.start": "opens a channel between workers",
     "runtime/measuring/neighbours.py:main": "of the process that started this one",
     "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
-    "runtime/microbench/request.py:from_json": "of the process that started this one",
+    "runtime/microbench/measurements.py:from_json": "of the process that started this one",
     "runtime/record/folder_lock.py:lock_folder": "a lock",
     "runtime/record/folder_lock.py:_holder": "of the kernel",
     "runtime/record/machine.py:_cpu": "of the kernel",

@@ -16,8 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
-from runtime.microbench.measurements import BETWEEN_SERVERS, CUDA_ONLY, NETWORK, Measurement
-from runtime.microbench.request import from_json
+from runtime.microbench.measurements import BETWEEN_SERVERS, CUDA_ONLY, NETWORK, Measurement, from_json
 from runtime.profile import main, take
 from tests.runtime.shell import ROOT, Shell, gone, until
 from tests.terminals import drawn
