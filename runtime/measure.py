@@ -147,7 +147,7 @@ def _between_servers(request: MicrobenchRequest, options: dict[str, Any], place:
     """Take part at `place`; worker 0 writes the file."""
     quiet_sockets()
     with Watch(place):
-        from runtime.microbench.servers import MEETING_S, measured_together, meet
+        from runtime.microbench.network import MEETING_S, measured_together, meet
 
         connect(place, MEETING_S, "gloo")
         servers = meet(place, request.device)
@@ -168,8 +168,7 @@ def _take(request: MeasureRequest, out: str, options: dict[str, Any]) -> int:
     line = None if options["quiet"] else LiveLine(sys.stderr)
     if line is not None:
         line.show("starting")
-    from runtime.measuring.document import about, text, write
-    from runtime.measuring.workload import measured
+    from runtime.measuring.document import about, measured, text, write
 
     try:
         measured_workload = measured(request, (lambda _: None) if line is None else line.show)

@@ -14,9 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from gcnsim.cli.generate import SizeOption
-from gcnsim.cli.generate import command as generate
-from gcnsim.cli.ids import ids_options, map_path, warn, write_map
+from gcnsim.cli.ids import SizeOption, generate, ids_options, map_path, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.cli.partition import command as partition
 from gcnsim.core.errors import FileError

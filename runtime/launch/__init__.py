@@ -6,7 +6,6 @@ Nothing here imports torch before a worker connects.
 """
 
 from runtime.launch.parent import launch
-from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure
 from runtime.launch.watch import Watch
-from runtime.launch.worker import check_libraries, connect, disable_malloc_trim, run_worker
+from runtime.launch.worker import Place, check_libraries, connect, disable_malloc_trim, place, run_worker

@@ -93,7 +93,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/record/machine.py:_cpu": "of the kernel",
     "runtime/record/run_folder.py:RunFolder.write_record": "what was written a line before",
     "runtime/survey/folder.py:_sha256": "bytes, whatever they are",
-    "runtime/microbench/servers.py:meet": "of the workers of this run",
+    "runtime/microbench/network.py:meet": "of the workers of this run",
     "runtime/train/session.py:Session._bring_best": "bytes, whatever they are",
     "runtime/train/setup.py:prepare": "opens a channel between workers",
     "runtime/train/setup.py:_emulation": "opens a channel between workers",

@@ -18,9 +18,8 @@ from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
-from gcnsim.report.answer.energy import energy_of
 from gcnsim.report.answer.rows import bandwidth_text, plain, varies
-from gcnsim.report.answer.table import wide_keys
+from gcnsim.report.answer.table import energy_of, wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import AXES, Curve, curve_data, curve_figure, curve_of_rows, styled
