@@ -1,6 +1,5 @@
 """Cost laws: convert counts to seconds and bytes."""
 
-from gcnsim.cost.core import CoreShares, Kept, adding_seconds, core_shares, norms_seconds, socket_core_seconds
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -15,18 +14,24 @@ from gcnsim.cost.device import (
     spmm_seconds,
     unpack_seconds,
 )
-from gcnsim.cost.host_calls import (
+from gcnsim.cost.host_work import (
     STEP_CALLS,
     WIDE_ID,
+    CoreShares,
+    Kept,
+    adding_seconds,
+    core_shares,
     drawing_core_seconds,
     host_bound,
     issued,
     layer_gradient_bytes,
     making_core_seconds,
+    norms_seconds,
     rebuild_seconds,
     receiving_seconds,
     reduce_seconds,
     sending_seconds,
+    socket_core_seconds,
     step_launch_seconds,
     tensors,
     with_host_calls,

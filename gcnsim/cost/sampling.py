@@ -17,7 +17,7 @@ import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds, spmm_seconds
-from gcnsim.cost.host_calls import LAYER_CALLS
+from gcnsim.cost.host_work import LAYER_CALLS
 from gcnsim.cost.layers import LOSS_PASSES, LayerCost, dressing_seconds, parameters, product_seconds
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
 from gcnsim.hardware import DeviceProfile, HostProfile

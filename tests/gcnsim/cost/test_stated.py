@@ -9,8 +9,8 @@ import pytest
 
 from gcnsim.cost import (
     MemoryCounts,
-    core,
     device,
+    host_work,
     layers,
     memory,
     partition_memory,
@@ -40,7 +40,7 @@ def test_passes_are_what_kernels_read_and_write() -> None:
     assert layers.ADAM_PASSES == 4 + 3, "Kingma and Ba, Algorithm 1: parameter, gradient, two moments; three written"
     assert layers.AVERAGE_PASSES == 2 + 3
     assert layers.LOSS_PASSES == 1 + 2 + 1 + 1
-    assert core.ADDING_PASSES == 2 + 1
+    assert host_work.ADDING_PASSES == 2 + 1
     assert (layers.SCORE_PASSES, layers.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
     assert (SECTOR, layers.ENTRY_ENDS) == (32, 4 + 4)
     assert 0.4 <= layers.ENTRY_EFFICIENCY <= 0.5
