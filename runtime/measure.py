@@ -15,11 +15,11 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.core.terminal import LiveLine, screened
 from runtime.launch import Place, Watch, check_libraries, connect, place, run_worker
-from runtime.launch.group import quiet_sockets
 from runtime.launch.verdict import error_text
+from runtime.launch.worker import quiet_sockets
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
-from runtime.microbench.request import AT_ONCE
+from runtime.microbench.measurements import AT_ONCE
 from runtime.options import flag
 from runtime.profile import leave, out_file, take
 from runtime.train.tasks import with_options
@@ -147,7 +147,7 @@ def _between_servers(request: MicrobenchRequest, options: dict[str, Any], place:
     """Take part at `place`; worker 0 writes the file."""
     quiet_sockets()
     with Watch(place):
-        from runtime.microbench.servers import MEETING_S, measured_together, meet
+        from runtime.microbench.network import MEETING_S, measured_together, meet
 
         connect(place, MEETING_S, "gloo")
         servers = meet(place, request.device)
@@ -168,8 +168,7 @@ def _take(request: MeasureRequest, out: str, options: dict[str, Any]) -> int:
     line = None if options["quiet"] else LiveLine(sys.stderr)
     if line is not None:
         line.show("starting")
-    from runtime.measuring.document import about, text, write
-    from runtime.measuring.workload import measured
+    from runtime.measuring.document import about, measured, text, write
 
     try:
         measured_workload = measured(request, (lambda _: None) if line is None else line.show)

@@ -47,19 +47,17 @@ def validate(
     calibration: str | Path | None = None,
     *,
     measured_compute: Sequence[str | Path] = (),
-    strict: bool = False,
     progress: Progress = lambda _: None,
     processes: int | None = None,
 ) -> dict[str, Any]:
     """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
 
-    measured_compute: files of runtime.measure; each run uses the file with its graph and parts. strict: refuse runs of
-    another machine or version than the calibration. Raises GcnsimError.
+    measured_compute: files of runtime.measure; each run uses the file with its graph and parts. Raises GcnsimError.
     """
     from gcnsim.evidence.validation import judge, payload
 
     judged, warnings = judge(
-        runs, calibration, measured=measured_compute, strict=strict, progress=progress, processes=processes or cores()
+        runs, calibration, measured=measured_compute, progress=progress, processes=processes or cores()
     )
     return payload(judged, calibration, warnings, measured_compute)
 

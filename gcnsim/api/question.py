@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.api.answer import Answer
-from gcnsim.api.measured import rates_measured, those_measured
-from gcnsim.api.targets import site_of, target_of
+from gcnsim.api.targets import rates_measured, site_of, target_of, those_measured
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.fields import denied, unknown_schema
 from gcnsim.core.processes import cores

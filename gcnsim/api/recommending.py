@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.answer import bandwidth_series
-from gcnsim.api.measured import those_measured
 from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
-from gcnsim.api.targets import site_of, target_of
+from gcnsim.api.targets import site_of, target_of, those_measured
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph

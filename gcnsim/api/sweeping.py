@@ -149,7 +149,7 @@ class Sweep:
 
         where: as in `best`. Raises FileError, and ScenarioError if no point remains or as in `best`.
         """
-        from gcnsim.report.page.sweep import PointOrder, write_sweep
+        from gcnsim.report.page.html import PointOrder, write_sweep
         from gcnsim.report.result import row_of_record
 
         first = self.best(None, by, descending=descending, where=where)

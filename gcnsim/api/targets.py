@@ -1,19 +1,26 @@
-"""When the training of a question is done, what may end it early, and what its energy and its machine cost."""
+"""Parts of a question: when training is done, what may end it early, what its energy and its machine cost.
+
+Also what a question with measured compute times asks where it names neither methods nor rates: what was measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name
 from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, amount_in, devices, hosts, is_file, known_device
-from gcnsim.methods import method_type
+from gcnsim.methods import COMPARED, has_knob, method_type
 from gcnsim.planning.energy import Site
 from gcnsim.planning.failures import Failures
 from gcnsim.planning.time_to_accuracy import ALL, Target
+from gcnsim.planning.what_if import Progress
+from gcnsim.scenario import Scenario
+from gcnsim.scenario.machine import resolve_machine
 from gcnsim.scenario.option import add_pair, flag, listed
 from gcnsim.scenario.question import Question
+from gcnsim.simulation import measured_methods
 
 FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
 
@@ -107,3 +114,38 @@ def _purchase(text: str, book: PriceBook) -> tuple[str, float]:
     if known is None:
         raise ScenarioError(f"--purchase: unknown device or host {name!r}; {nearest(name, {*devices(), *hosts()})}")
     return known, paid
+
+
+RATES: Final = ("epsilon", "rate")
+
+
+def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> list[str]:
+    """The compared methods that the measured file contains, or all that it contains; empty without such a file.
+
+    notice: called if they are not all of `names` (default: those usually compared).
+    """
+    measured = resolve_machine(base.cluster).measured
+    if measured is None:
+        return []
+    usual, known = names or COMPARED, measured_methods(measured)
+    shared_names = [name for name in usual if name in known] or list(known)
+    if shared_names != list(usual):
+        notice(f"methods: {', '.join(shared_names)}, of which {measured.path} has times")
+    return shared_names
+
+
+def rates_measured(
+    names: Sequence[str], base: Scenario, fixed: Collection[str], overrides: Sequence[str]
+) -> dict[str, list[Any]]:
+    """The measured rates of the methods `names`, by knob, for knobs without a given value."""
+    measured = resolve_machine(base.cluster).measured
+    if measured is None:
+        return {}
+    fixed = {*fixed, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
+    own = [setting.knobs for setting in measured.settings if setting.method in names]
+    rates = {
+        knob: sorted({item[knob] for item in own if item.get(knob) is not None})
+        for knob in RATES
+        if knob not in fixed and any(has_knob(name, knob) for name in names if name != "all")
+    }
+    return {knob: values for knob, values in rates.items() if values}

@@ -54,12 +54,6 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses those of its graph and "
     "parts; runs recorded on CPU cores need them.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse runs from a machine or version other than the calibration's, and runs whose bandwidth was limited in "
-    "software.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
@@ -67,7 +61,6 @@ def validate(
     runs: tuple[str, ...],
     calibration: str | None,
     measured_compute: tuple[str, ...],
-    strict: bool,
     as_json: bool,
     json_out: str | None,
     out: str | None,
@@ -83,7 +76,7 @@ def validate(
     """
     check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
     with progress() as say:
-        payload = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
+        payload = api.validate(runs, calibration, measured_compute=measured_compute, progress=say)
     writes: list[Callable[[], object]] = []
     # The folder is created first: the JSON may go into it.
     if out:

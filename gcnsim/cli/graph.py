@@ -14,9 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from gcnsim.cli.generate import SizeOption
-from gcnsim.cli.generate import command as generate
-from gcnsim.cli.ids import ids_options, map_path, warn, write_map
+from gcnsim.cli.ids import SizeOption, generate, ids_options, map_path, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.cli.partition import command as partition
 from gcnsim.core.errors import FileError
@@ -33,7 +31,6 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.command("convert")
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--structure", is_flag=True, help="Omit features, labels and split.")
 @click.option(
     "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
 )
@@ -42,7 +39,6 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 def convert(
     source: str,
     out: str,
-    structure: bool,
     max_memory: float | None,
     ids: str,
     ends: tuple[str, str] | None,
@@ -64,7 +60,7 @@ def convert(
         raise FileError(f"{out}: cannot write {suffix!r}; known: {', '.join(sorted(['.npz', *_SEPARATORS]))}")
     named = map_path(ids, ids_map, out)
     check_outputs(source, out=out, ids_map=named)
-    nodes_too = suffix == ".npz" and not structure
+    nodes_too = suffix == ".npz"
     check_memory(source, max_memory, features=nodes_too)
     with progress() as say:
         say(f"loading {source}")

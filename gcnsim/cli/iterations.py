@@ -16,7 +16,7 @@ from gcnsim.api.iterations import SCENARIOS
 from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.outputs import check_folder, check_outputs, progress, scenario_files, show_and_write
 from gcnsim.cli.questions import WithFaults, options_as, with_fields
-from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.units import format_seconds
 
 
@@ -80,8 +80,7 @@ def simulate(
     show_default=True,
     help="Format of the images.",
 )
-@click.option("--figure", "names", multiple=True, metavar="NAME", help="Only this figure (repeatable).  [default: all]")
-def images(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
+def images(page: str, out: str, kind: str) -> None:
     """Draw the figures of PAGE, which another command wrote with --html, as PNG or SVG.
 
     Needs Chrome or Chromium, and the extra `images` (`gcnsim doctor` says how to install it).
@@ -90,17 +89,13 @@ def images(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
 
     check_folder("out", out, read=[page])
     figures = page_figures(page)
-    for name in names:
-        if name not in figures:
-            raise FileError(f"--figure: unknown figure {name!r} of {page}; {nearest(name, figures)}")
-    chosen = {name: figure for name, figure in figures.items() if not names or name in names}
     refuse_without_kaleido(out)
     Path(out).mkdir(parents=True, exist_ok=True)
     with progress() as say:
-        for name, figure in chosen.items():
+        for name, figure in figures.items():
             say(f"figure {name}")
             write_image(Path(out) / f"{name}.{kind}", figure)
-    for name in chosen:
+    for name in figures:
         click.echo(str(Path(out) / f"{name}.{kind}"))
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeAlias
 import click
 from click.core import ParameterSource
 
-from gcnsim.cli.generate import SizeOption
-from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
+from gcnsim.cli.ids import SizeOption, ids_options, map_path, partition_option, read_owners, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.generate import SizeOption
-from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
+from gcnsim.cli.ids import SizeOption, ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import bar, check_outputs, progress, show_and_write
 from gcnsim.cli.trace_profile import info, print_access_trace, profile
 from gcnsim.core.errors import UnitError

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.generate import SizeOption
-from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
+from gcnsim.cli.ids import SizeOption, ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.container import kind_of
 from gcnsim.core.errors import ScenarioError

@@ -18,13 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray, frozen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAGIC = b"GCNSIM\x00\x01"
 ALIGN = 64
@@ -230,3 +233,17 @@ def _check_padding(
         raise FileError(f"{source}: altered: {len(data) - last} bytes follow the last section")
     if any(any(data[begin:end]) for begin, end in gaps):
         raise FileError(f"{source}: altered: padding between sections is not zero")
+
+
+def read_parquet_table(path: str | Path) -> pa.Table:
+    """Read all rows of the file. Raises OSError, pyarrow.ArrowException, MemoryError or OverflowError for damage.
+
+    Arrow's threads are not used: a thread that holds a Python file while the interpreter ends aborts the process
+    ("terminate called without an active exception", Arrow issues 34314 and 45017).
+    """
+    import pyarrow.parquet as pq
+
+    with open(path, "rb") as file:
+        table = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False).read(use_threads=False)
+    table.validate(full=True)
+    return table

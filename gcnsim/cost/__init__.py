@@ -1,18 +1,5 @@
 """Cost laws: convert counts to seconds and bytes."""
 
-from gcnsim.cost.batches import (
-    batch_layer_cost,
-    batch_loss_seconds,
-    batch_memory,
-    gpu_draw_seconds,
-    host_draw_core_seconds,
-    pick_core_seconds,
-    stored_graph_bytes,
-    training_calls,
-    uva_graph_bytes,
-    uva_row_bytes,
-)
-from gcnsim.cost.core import CoreShares, Kept, adding_seconds, core_shares, norms_seconds, socket_core_seconds
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -20,10 +7,35 @@ from gcnsim.cost.device import (
     elementwise_seconds,
     gemm_seconds,
     map_bytes,
+    pack_seconds,
+    payload_bytes,
+    payload_width,
     rows_seconds,
     spmm_seconds,
+    unpack_seconds,
 )
-from gcnsim.cost.host_calls import STEP_CALLS, host_bound, issued, with_host_calls
+from gcnsim.cost.host_work import (
+    STEP_CALLS,
+    WIDE_ID,
+    CoreShares,
+    Kept,
+    adding_seconds,
+    core_shares,
+    drawing_core_seconds,
+    host_bound,
+    issued,
+    layer_gradient_bytes,
+    making_core_seconds,
+    norms_seconds,
+    rebuild_seconds,
+    receiving_seconds,
+    reduce_seconds,
+    sending_seconds,
+    socket_core_seconds,
+    step_launch_seconds,
+    tensors,
+    with_host_calls,
+)
 from gcnsim.cost.layers import (
     LayerCost,
     attention_cost,
@@ -44,29 +56,26 @@ from gcnsim.cost.memory import (
     swapped_host_bytes,
     swapped_memory,
 )
-from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
-from gcnsim.cost.released import (
-    WIDE_ID,
-    drawing_core_seconds,
-    layer_gradient_bytes,
-    making_core_seconds,
-    rebuild_seconds,
-    receiving_seconds,
-    reduce_seconds,
-    sending_seconds,
-    step_launch_seconds,
-    tensors,
-)
 from gcnsim.cost.sampling import (
+    batch_layer_cost,
+    batch_loss_seconds,
+    batch_memory,
     boundary_core_seconds,
     boundary_seconds,
     draw_core_seconds,
     draw_nodes_core_seconds,
     edges_seconds,
+    gpu_draw_seconds,
     graph_bytes,
+    host_draw_core_seconds,
     id_bytes,
+    pick_core_seconds,
     row_bytes,
     sampler_seconds,
+    stored_graph_bytes,
+    training_calls,
+    uva_graph_bytes,
+    uva_row_bytes,
 )
 
 __all__ = [

@@ -17,9 +17,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from gcnsim.core.ids import Bytes
-from gcnsim.cost.device import INDEX, VALUE
+from gcnsim.cost.device import INDEX, VALUE, payload_width
 from gcnsim.cost.layers import parameters
-from gcnsim.cost.payload import payload_width
 from gcnsim.timeline import Direction
 from gcnsim.workload import LayerShape
 

@@ -15,7 +15,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.json_files import mistake, parse_json
 from gcnsim.evidence.fit_gpu import fit_gpu, fit_links
 from gcnsim.evidence.fit_runs import refine
-from gcnsim.evidence.fitting import Laws
+from gcnsim.evidence.fitting import Laws, Measurements, read_measurements
 from gcnsim.evidence.recorded_run import device_of, refuse_other_trace, scenario_of
 from gcnsim.hardware import gpu_of
 from gcnsim.hardware.profiles import CORE
@@ -23,7 +23,6 @@ from gcnsim.records.calibration import Calibration, Fitted, Source
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute as read_file
 from gcnsim.records.compute_reading import measured_files
-from gcnsim.records.measurements import Measurements, read_measurements
 from gcnsim.records.recorded_run import (
     RecordedRun,
     first_repeat,

@@ -22,10 +22,19 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import VALUE, elementwise_seconds, gemm_seconds, map_bytes, rows_seconds, spmm_seconds
 from gcnsim.cost.layers import RELU_BACKWARD_PASSES, RELU_PASSES
-from gcnsim.evidence.fitting import Laws, coefficients, curve_of, every, mean, residual, single
+from gcnsim.evidence.fitting import (
+    Laws,
+    Measurement,
+    Measurements,
+    coefficients,
+    curve_of,
+    every,
+    mean,
+    residual,
+    single,
+)
 from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.records.calibration import Fitted, Residual
-from gcnsim.records.measurements import Measurement, Measurements
 from gcnsim.scenario.machine_profiles import CALIBRATED, with_fitted
 
 QUEUE = 262_144.0

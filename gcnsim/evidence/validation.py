@@ -104,7 +104,6 @@ def judge(
     calibration: str | Path | None,
     *,
     measured: Sequence[str | Path] = (),
-    strict: bool = False,
     progress: Progress = lambda _: None,
     processes: int = 1,
 ) -> tuple[list[RunCheck], list[str]]:
@@ -112,16 +111,13 @@ def judge(
 
     measured: files of compute times (`gcnsim.measured_compute/3`), or folders of them; each run is predicted by the one
     of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and
-    for a run that the calibration used; with `strict` also for one from another machine or version, or with links that
-    the simulator has no model of.
+    for a run that the calibration used.
     """
     record = None if calibration is None else read_calibration(calibration)
     runs = [read_recorded_run(folder) for folder in folders]
     if not runs:
         raise ScenarioError("--runs: no run folder given; allowed: folders that runtime.train wrote")
     warnings = [warning for run in runs for warning in _held_out(run, record)]
-    if strict and warnings:
-        raise FileError(warnings[0])
     files = [measured_compute(path) for path in measured_files(measured)]
     requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):

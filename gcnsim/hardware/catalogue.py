@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from gcnsim.core import units
 from gcnsim.core.errors import FileError, ScenarioError, nearest
 from gcnsim.core.spellings import known_name
+from gcnsim.core.stamps import Stamp
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.own_files import (
     DESCRIBED,
@@ -85,7 +86,7 @@ def device(name: str) -> DeviceProfile:
 
 
 @lru_cache(maxsize=64)
-def _own_device(path: str, stamp: tuple[int, int]) -> DeviceProfile:
+def _own_device(path: str, stamp: Stamp) -> DeviceProfile:
     return own_device(path, _assumed(), links())
 
 
@@ -118,7 +119,7 @@ def host(name: str) -> HostProfile:
 
 
 @lru_cache(maxsize=64)
-def _own_host(path: str, stamp: tuple[int, int]) -> HostProfile:
+def _own_host(path: str, stamp: Stamp) -> HostProfile:
     return own_host(path, _assumed(), devices(), links())
 
 
@@ -291,7 +292,7 @@ def platform(name: str) -> Platform:
 
 
 @cache
-def _platform(name: str, stamp: tuple[int, int]) -> Platform:
+def _platform(name: str, stamp: Stamp) -> Platform:
     if (found := known_name(name, platforms())) is not None:
         return read_platform(FOLDER / f"{found}.yaml")
     if name.endswith(".yaml"):

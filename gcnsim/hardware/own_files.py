@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -12,6 +11,7 @@ from gcnsim.core import units
 from gcnsim.core.errors import FileError, nearest
 from gcnsim.core.fields import shown
 from gcnsim.core.spellings import known_name
+from gcnsim.core.stamps import Stamp, stamp_of
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import (
     BOUNDS,
@@ -47,15 +47,9 @@ def is_file(name: str) -> bool:
     return name.endswith(SUFFIXES)
 
 
-def file_stamp(name: str) -> tuple[int, int]:
+def file_stamp(name: str) -> Stamp:
     """A stamp that changes with the file `name`; constant for a catalogue name and for a missing file."""
-    if not is_file(name):
-        return 0, 0
-    try:
-        status = os.stat(name)
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_ino
+    return stamp_of(name) if is_file(name) else ()
 
 
 def kind_described(path: str) -> str:
@@ -64,7 +58,7 @@ def kind_described(path: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _kind(path: str, stamp: tuple[int, int]) -> str:
+def _kind(path: str, stamp: Stamp) -> str:
     raw: Any = read_yaml(path)
     return "host" if isinstance(raw, dict) and _HOST in raw else "device"
 

@@ -96,7 +96,7 @@ class Facts:
     sampler_threads: CPU threads that share the sampling of one worker's graph. samples_on_gpu: the GPU samples it.
     placement: sampling device and place of rows of mini-batches; None for the method's default. unrelated: the graphs
     are not consecutive; each represents a separate run. released: with the overhead of the published systems' code on
-    GPUs (`gcnsim.cost.released`). degree_spread: approximate standard deviation of the logarithm of node degrees.
+    GPUs (`gcnsim.cost.host_work`). degree_spread: approximate standard deviation of the logarithm of node degrees.
     """
 
     cluster: Cluster

@@ -16,18 +16,22 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import SPOT, PriceBook, instance_of
 from gcnsim.planning.candidate import canonical, central
-from gcnsim.planning.capacity_choice import Decision, Place, confirm, decide, front
-from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
-from gcnsim.planning.capacity_goal import Goal
-from gcnsim.planning.capacity_report import (
+from gcnsim.planning.capacity_choice import (
+    Decision,
+    Place,
     compared_text,
+    confirm,
     confirmation_text,
+    decide,
+    front,
     goal_report,
     point_of,
     runner_up,
     search_report,
     summary_sentence,
 )
+from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
+from gcnsim.planning.capacity_goal import Goal
 from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.planning.certainty import label_of

@@ -28,8 +28,8 @@ from gcnsim.planning.recommend import NEAR, Choice
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import STAGED, Scenario, setting_text
-from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.scenario.machine import resolve_machine
+from gcnsim.scenario.machine_profiles import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.simulation import answering
 from gcnsim.simulation.assumed import DRAWS, Assumption, assumptions_of, other_paths, path_by_draw, used_figures
 from gcnsim.simulation.open_assumptions import WORKLOAD, draw_positions

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_type_hints
 
 from gcnsim.core.atomic import atomic_write
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import shown
-from gcnsim.core.parquet import read_parquet_table
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.planning.sweep_axes import OPERATORS, ORDERS, Axis, read_condition
 from gcnsim.planning.sweep_points import Point

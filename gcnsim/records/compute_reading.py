@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.errors import FileError, nearest
 from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, frozen
 from gcnsim.core.json_files import mistake, parse_json
-from gcnsim.core.parquet import read_parquet_table
 from gcnsim.records.calibration import content_hash
 from gcnsim.records.compute_facts import (
     LONGEST_S,

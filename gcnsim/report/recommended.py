@@ -10,9 +10,9 @@ from gcnsim.core.errors import plural
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.planning.capacity_goal import money, percent
-from gcnsim.report.answer.energy import assumed_power, energy_text, own_text
 from gcnsim.report.answer.rows import plain, until_done
 from gcnsim.report.answer.sentences import saved_range
+from gcnsim.report.answer.table import assumed_power, energy_text, own_text
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
 

@@ -1,5 +1,6 @@
 """Results: built once as dataclasses, read by JSON, tables, pages, comparison and the Python API."""
 
+from gcnsim.core.shapes import from_plain, to_plain
 from gcnsim.results.advice import (
     Alternative,
     Confidence,
@@ -39,7 +40,6 @@ from gcnsim.results.optional_sections import (
     TargetRow,
     TimeAgain,
 )
-from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.provenance import (
     Assumed,
     AssumptionEffect,

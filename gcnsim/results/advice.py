@@ -19,8 +19,8 @@ from gcnsim.core.shapes import (
     Share,
     Text,
     Within,
+    by_field,
 )
-from gcnsim.results.plain import by_field
 from gcnsim.results.row import Row
 
 OF_THE_ROW: Final = (

@@ -11,7 +11,20 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypedDict
 
 from gcnsim.core.ids import Bytes, Rank, Seconds, Server
-from gcnsim.core.shapes import JUDGED, OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
+from gcnsim.core.shapes import (
+    JUDGED,
+    OMIT_IF_NONE,
+    SINCE,
+    Amount,
+    As,
+    Count,
+    OneOrMore,
+    Positive,
+    Share,
+    Text,
+    Within,
+    by_field,
+)
 from gcnsim.cost import Memory
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
 from gcnsim.results.optional_sections import (
@@ -22,7 +35,6 @@ from gcnsim.results.optional_sections import (
     PricesReport,
     TargetReport,
 )
-from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import Certainty, Provenance
 from gcnsim.results.row import Row
 from gcnsim.timeline.breakdown import Parts

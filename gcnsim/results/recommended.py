@@ -6,10 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from gcnsim.core.shapes import OMIT_IF_NONE, Amount, As, Count, Currency, OneOrMore, Positive, Share, Text, Within
+from gcnsim.core.shapes import (
+    OMIT_IF_NONE,
+    Amount,
+    As,
+    Count,
+    Currency,
+    OneOrMore,
+    Positive,
+    Share,
+    Text,
+    Within,
+    by_field,
+)
 from gcnsim.results.advice import RuleReport
 from gcnsim.results.optional_sections import EnergyReport, PricesReport, TargetRow
-from gcnsim.results.plain import by_field
 from gcnsim.results.provenance import AssumptionEffect, Provenance
 from gcnsim.results.row import Row
 

@@ -24,10 +24,10 @@ from gcnsim.core.shapes import (
     Share,
     Staleness,
     Text,
+    by_field,
 )
 from gcnsim.core.units import bandwidth
 from gcnsim.methods import has_knob, is_method
-from gcnsim.results.plain import by_field
 
 LIMIT: Final = Nested(
     "limited_by",

@@ -16,12 +16,13 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import Bytes, Rank, Seconds
+from gcnsim.core.stamps import Stamp, stamp_of
 from gcnsim.hardware import Platform, file_stamp, link
 from gcnsim.hardware.link_specs import RING, Link
 from gcnsim.hardware.topology import Cluster
 from gcnsim.methods import Method, named
 from gcnsim.scenario.machine_links import build_topology, offered, paths_of, platform_of, staging_of
-from gcnsim.scenario.machine_profiles import HOST_MEMORY, NVLINK, Profiles, Stamp, find_profiles, record_stamp
+from gcnsim.scenario.machine_profiles import HOST_MEMORY, NVLINK, Profiles, find_profiles
 from gcnsim.scenario.specs import DIRECT, LEAN, ClusterSpec
 
 
@@ -197,7 +198,7 @@ def resolve_machine(spec: ClusterSpec) -> Machine:
     """
     files = (*(spec.devices or (spec.device,)), spec.host, *filter(None, [spec.platform]))
     records = (spec.calibration, spec.measured_compute)
-    return _resolved(spec, (*map(record_stamp, records), *map(file_stamp, files)))
+    return _resolved(spec, (*map(stamp_of, records), *map(file_stamp, files)))
 
 
 @lru_cache(maxsize=256)

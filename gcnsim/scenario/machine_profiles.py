@@ -1,12 +1,15 @@
-"""The figures of a machine: from the catalogue, a calibration, or the question.
+"""The figures of a machine, from the catalogue, a calibration or the question, and the paths between its GPUs.
 
 A calibration, a question (`cluster.figures`) or a joint draw replaces figures of the catalogue.
+
+NVLink is a property of the host if the host is an instance type. Other hosts have it if the device is a module that is
+sold with it. Software that moves rows `direct` (NCCL) uses NVLink, otherwise PCIe, and the NIC reads GPU memory if the
+host allows it. Software that moves them `staged` (gloo, the published releases) copies everything through host memory.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -15,6 +18,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Rank
+from gcnsim.core.stamps import Stamp, stamp_of
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import (
     PLAIN_KERNELS,
@@ -34,8 +38,7 @@ from gcnsim.hardware import (
 from gcnsim.records.calibration import Calibration, Fitted, read_calibration
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.scenario.between_gpus import BetweenGpus, between_gpus
-from gcnsim.scenario.specs import ClusterSpec
+from gcnsim.scenario.specs import DIRECT, RELEASED, STAGED, ClusterSpec
 
 GIVEN: Final = "cluster.figures of the question"
 """In place of a reference."""
@@ -93,9 +96,6 @@ HOST_MEMORY: Final = "host-memory"
 
 NVLINK: Final = "nvlink"
 """The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
-
-Stamp = tuple[int, int]
-"""The stamp of a file; it changes when the file changes."""
 
 
 @dataclass(frozen=True)
@@ -288,21 +288,12 @@ def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
 
 def calibration_of(path: str | None) -> Calibration | None:
     """The calibration record that a scenario names, if any. Raises FileError."""
-    return None if path is None else _calibration(path, record_stamp(path))
+    return None if path is None else _calibration(path, stamp_of(path))
 
 
 @lru_cache(maxsize=64)
 def _calibration(path: str, stamp: Stamp) -> Calibration:
     return read_calibration(path)
-
-
-def record_stamp(path: str | None) -> Stamp:
-    """A stamp that changes with the record at `path`; a missing record is reported when it is read."""
-    try:
-        found = os.stat(path or "")
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_ino
 
 
 def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:
@@ -315,3 +306,84 @@ def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: st
     if curve is not None:
         curve = replace(curve, values=tuple(value / factor for value in curve.values))
     return replace(profile, spmm_efficiency=slower, spmm_curve=curve)
+
+
+TRANSPORT: Final = "cluster.transport"
+NVLINK_THERE: Final = "cluster.nvlink"
+"""The possible open facts: how the software moves rows, and whether the GPUs are modules with NVLink or cards without.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenGpus:
+    """The paths between GPUs. transport: `staged` or `direct`; why: the reason. nvlink: bytes/s per direction of one
+    GPU to the others of its server; None: absent, or unused by the software. generation: of that NVLink, if known.
+    peer_to_peer: whether direct copies within a server bypass host memory. gpudirect: whether those between servers do.
+    open: the facts that were not given and are assumed.
+    """
+
+    transport: str
+    why: str
+    nvlink: Figure | None
+    generation: int | None
+    peer_to_peer: bool
+    gpudirect: bool
+    open: frozenset[str]
+
+    @property
+    def direct(self) -> bool:
+        """Whether rows are streamed from GPU to GPU."""
+        return self.transport == DIRECT
+
+
+def between_gpus(spec: ClusterSpec, devices: Sequence[DeviceProfile], host: HostProfile) -> BetweenGpus:
+    """The paths between the GPUs of `spec`. devices: of its servers."""
+    transport, why, assumed = _transport(spec, devices)
+    direct = transport == DIRECT
+    peers = all(device.peer_to_peer is None or device.peer_to_peer.value for device in devices)
+    if host.peer_to_peer is not None:
+        peers = peers and host.peer_to_peer.value
+    rate, generation, certain = _nvlink(spec, devices, host) if direct or spec.nvlink else (None, None, True)
+    own_nics = host.gpudirect is not None and host.gpudirect.value
+    return BetweenGpus(
+        transport=transport,
+        why=why,
+        nvlink=rate,
+        generation=generation,
+        peer_to_peer=peers,
+        gpudirect=(direct and own_nics) if spec.gpudirect is None else spec.gpudirect,
+        open=frozenset({TRANSPORT} if assumed else ()) | frozenset(() if certain else {NVLINK_THERE}),
+    )
+
+
+def _transport(spec: ClusterSpec, devices: Sequence[DeviceProfile]) -> tuple[str, str, bool]:
+    """How the software moves rows, why, and whether that is an assumption."""
+    if spec.transport is not None:
+        return spec.transport, "as asked", False
+    if devices[0].kind == "cpu":
+        return STAGED, "workers on CPU cores have host memory alone", False
+    if spec.gpudirect:
+        return DIRECT, "with cluster.gpudirect", False
+    if spec.platform is not None or spec.implementation == RELEASED:
+        return STAGED, "as the published releases do", False
+    if spec.sockets != "free":
+        return STAGED, "cluster.sockets: messages pass the sockets of hosts", False
+    return DIRECT, "as with NCCL, the usual library on GPUs", spec.gpus > 1
+
+
+def _nvlink(
+    spec: ClusterSpec, devices: Sequence[DeviceProfile], host: HostProfile
+) -> tuple[Figure | None, int | None, bool]:
+    """The rate between GPUs of a server, its generation, and whether that is certain."""
+    if spec.nvlink is not None:
+        return (Figure(spec.nvlink, "given", "cluster.nvlink of the question", "") if spec.nvlink else None), None, True
+    rates = [device.nvlink for device in devices if device.nvlink is not None]
+    alone = min(spec.gpus, spec.gpus_per_server) == 1
+    if len(rates) < len(devices) or alone:
+        return None, None, True
+    instance = host.device is not None
+    if instance and host.nvlink is None:
+        return None, None, True
+    slowest = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
+    generations = {round(device.nvlink_generation.value) for device in devices if device.nvlink_generation is not None}
+    return slowest, generations.pop() if len(generations) == 1 else None, instance

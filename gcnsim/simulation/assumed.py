@@ -26,9 +26,8 @@ from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.core.streams import stream
 from gcnsim.hardware import CACHE, POWER, SITE, Figure, LinkProfile, figures_of
 from gcnsim.scenario import DIRECT, RELEASED, STAGED, ClusterSpec, Scenario
-from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT
 from gcnsim.scenario.machine import Machine, resolve_machine
-from gcnsim.scenario.machine_profiles import NVLINK
+from gcnsim.scenario.machine_profiles import NVLINK, NVLINK_THERE, TRANSPORT
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""

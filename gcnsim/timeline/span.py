@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gcnsim.core.atomic import atomic_write
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.errors import FileError, nearest
 from gcnsim.core.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer, Rank, frozen
-from gcnsim.core.parquet import read_parquet_table
 
 
 @dataclass(frozen=True, slots=True)

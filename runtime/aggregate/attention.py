@@ -106,7 +106,7 @@ def fused_attention(matrix: NumbaMatrix, h: Tensor, target: Tensor, source: Tens
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: NumbaMatrix, h: Tensor, target: Tensor, source: Tensor, slope: float) -> Tensor:
-        from runtime.aggregate.compiled_attention import attend
+        from runtime.aggregate.compiled import attend
 
         count, heads = target.shape
         h, target, source = h.contiguous(), target.contiguous(), source.contiguous()
@@ -122,7 +122,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, None]:
-        from runtime.aggregate.compiled_attention import attend_back, scores_back, sum_places
+        from runtime.aggregate.compiled import attend_back, scores_back, sum_places
 
         h, target, source, alpha = ctx.saved_tensors
         matrix: NumbaMatrix = ctx.matrix

@@ -22,8 +22,8 @@ from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_ne
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
 from runtime.emulation.throughput import free_port, measure
 from runtime.launch.parent import ProcessGroup, ProcessSpec, StopRequests, answer
-from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import FAILURES, Exit, read_failures
+from runtime.launch.worker import RENDEZVOUS
 
 PORT: Final = 29400
 ENOUGH: Final = 0.97

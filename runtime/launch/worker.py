@@ -1,5 +1,8 @@
 """One worker's process, from its rank to its exit code: no error is lost, and nothing keeps it from ending.
 
+Its rank among the workers comes from the environment that started it. It joins and leaves the process group here, which
+imports torch.
+
 The process keeps the memory of freed tensors, so that the next iteration writes into it again. By default glibc returns
 blocks of many megabytes to the system when they are freed, and takes new ones an instant later. The system zeroes each
 page of these when it is first written, thousands of times in an iteration.
@@ -12,18 +15,192 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import sys
 import threading
+import time
 import traceback
+import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from importlib.util import find_spec
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from gcnsim.core.errors import GcnsimError, ScenarioError
+from gcnsim.core.ids import Rank
 from gcnsim.core.resources import ALLOCATION
-from runtime.launch.group import disconnect
-from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure
+
+RENDEZVOUS: Final = "GCNSIM_RENDEZVOUS"
+"""The file through which the workers of the built-in launcher find one another; only the launcher sets it."""
+
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
+_TASKS: Final = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,6})\))?")
+"""One run of Slurm's tasks per node: `4`, or `4(x3)` for three nodes with 4 each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One worker among `world`, and among the `local_world` on its server."""
+
+    rank: Rank
+    world: int
+    local_rank: int
+    local_world: int
+    launched: bool
+    """Whether the built-in launcher started it, which supervises and reports; otherwise torchrun or a similar tool did.
+    """
+
+
+def place(env: Mapping[str, str] | None = None) -> Place | None:
+    """This process's rank from RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; None if it was not launched.
+
+    Without RANK, the tasks of a Slurm step count as launched if there are several and MASTER_ADDR gives their meeting
+    point. Without LOCAL_RANK, a worker is alone on its server. Raises ScenarioError for incomplete variables.
+    """
+    env = os.environ if env is None else env
+    if "RANK" in env or "WORLD_SIZE" in env:
+        _together(env, "RANK", "WORLD_SIZE")
+        _together(env, "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+        local = ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if "LOCAL_RANK" in env else None
+        return _checked(env, ("RANK", "WORLD_SIZE"), local)
+    if "MASTER_ADDR" in env and _number(env, "SLURM_NTASKS", default=1) > 1 and "SLURM_PROCID" in env:
+        return _checked(env, ("SLURM_PROCID", "SLURM_NTASKS"), ("SLURM_LOCALID", "SLURM_TASKS_PER_NODE"))
+    return None
+
+
+def _checked(env: Mapping[str, str], whole: tuple[str, str], local: tuple[str, str] | None) -> Place:
+    launched = RENDEZVOUS in env
+    for name in () if launched else ("MASTER_ADDR", "MASTER_PORT"):
+        if name not in env:
+            raise ScenarioError(f"{name}: not set, but {whole[0]} is; torchrun sets both; without it, set both")
+    rank, world = _number(env, whole[0]), _number(env, whole[1])
+    _below(whole, rank, world)
+    if local is None:
+        return Place(rank, world, 0, 1, launched)
+    local_rank = _number(env, local[0])
+    local_world = _slurm_tasks(env) if local[1].startswith("SLURM") else _number(env, local[1])
+    _below(local, local_rank, local_world)
+    if local_world > world:
+        raise ScenarioError(f"{local[1]}: {local_world} is not allowed; allowed: 1 to {whole[1]} ({world})")
+    return Place(rank, world, local_rank, local_world, launched)
+
+
+def _together(env: Mapping[str, str], one: str, other: str) -> None:
+    """Refuse a variable without its counterpart."""
+    for name, twin in ((one, other), (other, one)):
+        if name in env and twin not in env:
+            raise ScenarioError(f"{name}: set to {env[name]!r}, but {twin} is not set; set both, as torchrun does")
+
+
+def _number(env: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = env.get(name, "" if default is None else str(default))
+    if not _COUNT.fullmatch(text):
+        raise ScenarioError(f"{name}: {text[:40]!r} is not a whole number >= 0")
+    return int(text)
+
+
+def _below(names: tuple[str, str], rank: int, world: int) -> None:
+    if rank >= world:
+        raise ScenarioError(f"{names[0]}: {rank} is not allowed; allowed: 0 to {names[1]} - 1 ({world - 1})")
+
+
+def _slurm_tasks(env: Mapping[str, str]) -> int:
+    """Tasks of this Slurm step on this node."""
+    name = "SLURM_STEP_TASKS_PER_NODE" if "SLURM_STEP_TASKS_PER_NODE" in env else "SLURM_TASKS_PER_NODE"
+    node, text = _number(env, "SLURM_NODEID", default=0), env.get(name, "")
+    runs = [_TASKS.fullmatch(part) for part in text.split(",")]
+    counts = [int(run[1]) for run in runs if run for _ in range(int(run[2] or 1))]
+    if not all(runs) or node >= len(counts):
+        raise ScenarioError(f"{name}: {text!r} does not say how many tasks node {node} has; like 4(x2),3")
+    return counts[node]
+
+
+_POLL_S = 0.02
+
+
+def connect(place: Place, timeout_s: float, backend: str) -> None:
+    """Join the process group of all workers; returns when all have. `backend` in torch's notation, gloo or nccl.
+
+    Workers of the built-in launcher meet through its file and communicate over loopback; all others use MASTER_ADDR and
+    MASTER_PORT. A collective or a peer that takes longer than `timeout_s` is an error, and so is a missing worker.
+    """
+    try:
+        _join(place, timeout_s, backend)
+    except RuntimeError as error:
+        reason = None if place.launched else _unmet(error, timeout_s)
+        if reason is None:
+            raise
+        raise ScenarioError(reason) from error
+
+
+def _unmet(error: RuntimeError, timeout_s: float) -> str | None:
+    """Why workers could not meet, in one line, if torch's error is about that."""
+    host, port = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
+    if type(error).__name__ not in ("DistNetworkError", "DistStoreError"):
+        return None
+    if "EADDRINUSE" in str(error):
+        return f"MASTER_PORT: port {port} of {host} is in use by another process; allowed: one that is free"
+    if "connect" in str(error) or "resolve" in str(error):
+        return f"MASTER_ADDR: no process could be reached at {host}, port {port}, within {timeout_s:g} s"
+    return None
+
+
+def _join(place: Place, timeout_s: float, backend: str) -> None:
+    import torch.distributed as dist
+
+    if place.launched and sys.platform.startswith("linux"):
+        # Otherwise gloo resolves the host's name, which fails or is slow on many machines.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    patience = timedelta(seconds=timeout_s)
+    where: dict[str, Any] = {"init_method": f"file://{os.environ[RENDEZVOUS]}" if place.launched else "env://"}
+    if not place.launched and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        store = dist.TCPStore(host, port, None, False, patience, wait_for_workers=False)  # type: ignore[attr-defined]
+        where = {"store": dist.PrefixStore(_round(store, place, timeout_s), store)}  # type: ignore[attr-defined]
+    dist.init_process_group(backend, rank=place.rank, world_size=place.world, timeout=patience, **where)
+
+
+def _round(store: Any, place: Place, timeout_s: float) -> str:
+    """A unique name for this start of the workers, the same on all of them.
+
+    torchrun's store outlives the workers, and with it the addresses of workers replaced by a restart. So worker 0
+    chooses a name, and each other worker takes the name that responds; names of earlier starts do not. (The number of
+    restarts is unsuitable: servers count separately.)
+    """
+    mine = uuid.uuid4().hex
+    if place.rank == 0:
+        store.set("gcnsim/name", mine)
+        for rank in range(1, place.world):
+            caller = store.get(f"gcnsim/{mine}/{rank}").decode()
+            store.set(f"gcnsim/{mine}/{caller}", "yes")
+        return mine
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        name = store.get("gcnsim/name").decode()
+        store.set(f"gcnsim/{name}/{place.rank}", mine)
+        if store.check([f"gcnsim/{name}/{mine}"]):
+            return str(name)
+        time.sleep(_POLL_S)
+    raise TimeoutError(f"worker 0 did not answer within {timeout_s:g} s")
+
+
+def quiet_sockets() -> None:
+    """Keep torch's sockets from printing forty lines about a silent peer; the error reports it in one.
+
+    Call it before torch is imported; with GCNSIM_DEBUG=1 they print.
+    """
+    if os.environ.get("GCNSIM_DEBUG") != "1":
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+
+
+def disconnect() -> None:
+    """Leave the process group, if one was joined."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
+
 
 _PARTING_S: Final = 5.0
 """The most seconds for leaving the process group."""

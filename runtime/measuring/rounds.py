@@ -33,7 +33,7 @@ from runtime.measuring.part import (
 )
 from runtime.measuring.request import AIM
 from runtime.methods import method_of
-from runtime.methods.batches.method import MiniBatch
+from runtime.methods.method import MiniBatch
 from runtime.options import Options
 from runtime.train.loop import DivergedError
 from runtime.train.setup import DTYPES, weights_of, with_kernels

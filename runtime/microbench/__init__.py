@@ -5,6 +5,16 @@ fitted here: `gcnsim` does that from the file. What this room's own modules impo
 alone; the process that starts them computes nothing.
 """
 
-from runtime.microbench.measurements import KERNELS, Measurement, document, table, write
+from runtime.microbench.measurements import (
+    FULL,
+    KERNELS,
+    QUICK,
+    TINY,
+    Measurement,
+    MicrobenchRequest,
+    TimeBudget,
+    document,
+    table,
+    write,
+)
 from runtime.microbench.process_group import ProcessError, measured
-from runtime.microbench.request import FULL, QUICK, TINY, MicrobenchRequest, TimeBudget

@@ -21,8 +21,7 @@ from gcnsim.workload.draws import draw_edges, inclusion
 from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
-from runtime.microbench.bench import SEED, Bench, Call
-from runtime.microbench.inputs import Shape, made_part, made_rows, matrix_of, prepared
+from runtime.microbench.bench import SEED, Bench, Call, Shape, made_part, made_rows, matrix_of, prepared
 from runtime.model import GcnLayer
 
 MOST_WORK = 1 << 27

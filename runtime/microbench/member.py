@@ -6,9 +6,8 @@ import os
 import sys
 
 from runtime.launch import Place, Watch, run_worker
-from runtime.microbench.measurements import Measurement
+from runtime.microbench.measurements import Measurement, MicrobenchRequest, from_json
 from runtime.microbench.process_group import RESULTS
-from runtime.microbench.request import MicrobenchRequest, from_json
 
 
 def main(request: MicrobenchRequest, place: Place) -> int:

@@ -20,11 +20,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import FAILURES, Exit, first_cause, read_failures
 from runtime.launch.watch import PARENT
-from runtime.microbench.measurements import Measurement
-from runtime.microbench.request import MicrobenchRequest
+from runtime.launch.worker import RENDEZVOUS
+from runtime.microbench.measurements import Measurement, MicrobenchRequest
 
 RESULTS: Final = "GCNSIM_MEASUREMENTS"
 """The number of the pipe's end into which member 0 writes a measurement a line."""

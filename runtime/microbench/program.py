@@ -22,12 +22,10 @@ from runtime.exchange import Channel
 from runtime.exchange.staging import Buffer, CopyStream
 from runtime.launch import Place, connect, disable_malloc_trim
 from runtime.microbench import kernels, network
-from runtime.microbench.bench import Bench, Call, no_collector
-from runtime.microbench.inputs import Shape, facts_of, matrix_of, prepared, saved_graph
+from runtime.microbench.bench import Bench, Call, Shape, facts_of, matrix_of, no_collector, prepared, saved_graph
 from runtime.microbench.kernels import activation, learnt_map, product
-from runtime.microbench.measurements import Measurement
+from runtime.microbench.measurements import Measurement, MicrobenchRequest
 from runtime.microbench.network import Carrier
-from runtime.microbench.request import MicrobenchRequest
 from runtime.options import Options
 from runtime.train.reduce import LocalSums
 from runtime.train.setup import WorkerState, device_of, prepare

@@ -20,8 +20,8 @@ from gcnsim.core.terminal import screened
 from gcnsim.core.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
-from runtime.launch.group import quiet_sockets
 from runtime.launch.verdict import error_text
+from runtime.launch.worker import quiet_sockets
 from runtime.record.folder_lock import lock_folder
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 

@@ -18,7 +18,7 @@ from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.terminal import aligned
 from gcnsim.hardware import gpu_of
 from runtime.launch import Place
-from runtime.microbench.servers import versions_here
+from runtime.microbench.network import versions_here
 from runtime.options import Options
 from runtime.record import hardware
 from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failures

@@ -25,7 +25,7 @@ from runtime.emulation import Emulation
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import MicrobenchRequest, document, write
-from runtime.microbench.servers import MEETING_S, Servers, measured_together, meet
+from runtime.microbench.network import MEETING_S, Servers, measured_together, meet
 from runtime.survey.folder import MICROBENCH, SurveyFolder, clear, note_failure
 from runtime.survey.rule import BUDGETS, GRAPHS, GeneratedGraph, SurveyRequest, fitting
 from runtime.train.preflight import agree_on

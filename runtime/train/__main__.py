@@ -17,8 +17,8 @@ from gcnsim.core.errors import GcnsimError
 from gcnsim.core.terminal import screened
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
-from runtime.launch.group import quiet_sockets
 from runtime.launch.verdict import error_text, say
+from runtime.launch.worker import quiet_sockets
 from runtime.record.folder_lock import lock_folder
 from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
 from runtime.train.tasks import Task, naming, refuse, tasks_of, with_folder

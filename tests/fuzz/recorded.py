@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from gcnsim.evidence.fitting import read_measurements
 from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.records.calibration import read_calibration, write_calibration
 from gcnsim.records.compute_reading import read_measured_compute
-from gcnsim.records.measurements import read_measurements
 from gcnsim.records.recorded_run import read_learning_curve, read_measured, read_recorded_run
 from gcnsim.records.run_files import Cluster, write_cluster
 from gcnsim.timeline.span import write_spans

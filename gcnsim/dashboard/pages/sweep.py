@@ -119,7 +119,7 @@ def command(values: Mapping[str, str]) -> list[str]:
 
 def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     """The page's content for these values. Raises GcnsimError."""
-    from gcnsim.report.page.sweep import PointOrder, first_sentence
+    from gcnsim.report.page.html import PointOrder, first_sentence
     from gcnsim.report.result import row_of_record
 
     if not values["folder"]:

@@ -10,7 +10,7 @@ A batch is drawn by threads of the host, ahead or in turn, or by the GPU before 
 memory by unified addressing. Rows lie on the GPU or in host memory; from there the worker's cores pick them or the GPU
 reads them. Rows of other servers are requested, picked by their cores and sent, wherever the worker's own rows lie.
 
-The framework's calls are counted (`gcnsim.cost.batches`). Each call that draws a layer waits for its result.
+The framework's calls are counted (`gcnsim.cost.sampling`). Each call that draws a layer waits for its result.
 Calls of training take the longer of host and GPU for the whole batch.
 
 Assumptions: copies are pinned; gradients are summed by a ring all-reduce after the backward pass. Batches are freed

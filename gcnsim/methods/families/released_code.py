@@ -1,5 +1,5 @@
 """The overhead of the published systems' code, added to the ops of workers on GPUs (`Facts.released`,
-`gcnsim.cost.released`).
+`gcnsim.cost.host_work`).
 
 Ops grow with the square of the workers, so rounds over peers are merged: the calls, launches and passes of all P - 1
 rounds are in the length of one op that packs or unpacks the rows of a layer; those of ids are in the sampling op. Their

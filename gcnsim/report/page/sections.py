@@ -24,13 +24,14 @@ from gcnsim.report.figures.breakdown import (
     MOST_BARS,
     BreakdownData,
     breakdown_figure,
+    difference_data,
+    difference_figure,
     parts_data,
     rows_data,
     sides_data,
 )
 from gcnsim.report.figures.convergence import convergence_figure, convergence_of_runs
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure
-from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure

@@ -36,8 +36,8 @@ from gcnsim.workload.mini_batches import (
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
 from runtime.exchange.staging import CopyStream
-from runtime.methods.batches.method import MiniBatch, NeighbourBatches
 from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
+from runtime.methods.method import MiniBatch, NeighbourBatches
 from runtime.methods.worker import Context, MethodWorker
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from gcnsim.workload.knobs import CLUSTERED, knob
-from runtime.methods.batches.method import MiniBatch
+from runtime.methods.method import MiniBatch
 
 if TYPE_CHECKING:
     from runtime.methods.batches.worker import BatchWorker

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from runtime.methods.batches.method import NeighbourBatches
+from runtime.methods.method import NeighbourBatches
 
 if TYPE_CHECKING:
     from runtime.methods.batches.worker import BatchWorker

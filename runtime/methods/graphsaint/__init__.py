@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.workload.knobs import WALKED, Knob, knob
-from runtime.methods.batches.method import MiniBatch
+from runtime.methods.method import MiniBatch
 from runtime.options import Options
 
 if TYPE_CHECKING:

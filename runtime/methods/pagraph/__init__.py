@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from gcnsim.core.errors import ScenarioError
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
-from runtime.methods.batches.method import NeighbourBatches
+from runtime.methods.method import NeighbourBatches
 from runtime.options import Options
 
 if TYPE_CHECKING:

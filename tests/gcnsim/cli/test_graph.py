@@ -15,7 +15,7 @@ from gcnsim.cli.graph import group
 from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError, UnitError
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph import build_csr, load_graph
-from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
+from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.owners import read_partition
 from tests.gcnsim.graph.formats.layouts.published import (
     write_dgl,
@@ -252,11 +252,8 @@ def test_an_edge_list_holds_the_edges_alone(tmp_path: Path) -> None:
     assert load_graph(out).content_hash() == found["content_hash"]
 
 
-def test_structure_leaves_the_arrays_out_but_keeps_the_width(tmp_path: Path) -> None:
-    out = tmp_path / "data.npz"
-    assert "features      left out" in _run("convert", str(write_saint(tmp_path / "data")), str(out), "--structure")
-    assert (load_graph(out).features, read_nodes(out, 10)) == (3, NodeArrays())
-    assert "features      not in the source" in _run("convert", str(out), str(tmp_path / "again.npz"))
+def test_a_source_without_node_arrays_says_so(cycle: Path, tmp_path: Path) -> None:
+    assert "features      not in the source" in _run("convert", str(cycle), str(tmp_path / "again.npz"))
 
 
 def test_what_cannot_be_converted_is_one_line(cycle: Path, tmp_path: Path) -> None:

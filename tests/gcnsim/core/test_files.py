@@ -18,9 +18,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gcnsim.core.atomic import atomic_write, probe
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.errors import FileError
 from gcnsim.core.json_files import canonical, mistake, read_json, shipped_schema
-from gcnsim.core.parquet import read_parquet_table
 from gcnsim.core.yaml_files import LIMIT, parse_yaml, read_yaml
 from gcnsim.hardware import DeviceProfile, HostProfile, LinkProfile
 
@@ -261,7 +261,7 @@ import os, sys
 import pyarrow, pyarrow.parquet
 import pyarrow.compute, pyarrow.csv
 from gcnsim.graph.formats.edges import read_parquet
-from gcnsim.core.parquet import read_parquet_table
+from gcnsim.core.container import read_parquet_table
 from pathlib import Path
 threads = lambda: len(os.listdir("/proc/self/task"))
 before = threads()

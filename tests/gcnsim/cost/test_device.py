@@ -29,7 +29,7 @@ from gcnsim.cost import (
     unpack_seconds,
     with_host_calls,
 )
-from gcnsim.cost.host_calls import LAYER_CALLS, LOSS_CALLS, layer_calls
+from gcnsim.cost.host_work import LAYER_CALLS, LOSS_CALLS, layer_calls
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.scenario import SCHEMA
 from gcnsim.workload import PAYLOADS, layer_shapes

@@ -9,12 +9,11 @@ import pytest
 
 from gcnsim.cost import (
     MemoryCounts,
-    core,
     device,
+    host_work,
     layers,
     memory,
     partition_memory,
-    payload,
     sampling,
     swapped_memory,
 )
@@ -31,7 +30,7 @@ def test_values_and_indices_have_four_bytes() -> None:
     assert (device.VALUE, device.INDEX) == (4, 4), "fp32 values, 32-bit column indices"
     assert memory.ENTRY == 24, "column and weight, both ways, and an 8-byte place between both"
     assert (memory.ID, memory.MOMENTS, memory.SLACK, memory.RESERVED) == (8, 2, 1.125, 1e9)
-    assert (payload.SCALED, payload.SCALE) == (8, 8), "a scale and a zero point, fp32, from 8 bits on"
+    assert (device.SCALED, device.SCALE) == (8, 8), "a scale and a zero point, fp32, from 8 bits on"
 
 
 def test_passes_are_what_kernels_read_and_write() -> None:
@@ -41,7 +40,7 @@ def test_passes_are_what_kernels_read_and_write() -> None:
     assert layers.ADAM_PASSES == 4 + 3, "Kingma and Ba, Algorithm 1: parameter, gradient, two moments; three written"
     assert layers.AVERAGE_PASSES == 2 + 3
     assert layers.LOSS_PASSES == 1 + 2 + 1 + 1
-    assert core.ADDING_PASSES == 2 + 1
+    assert host_work.ADDING_PASSES == 2 + 1
     assert (layers.SCORE_PASSES, layers.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
     assert (SECTOR, layers.ENTRY_ENDS) == (32, 4 + 4)
     assert 0.4 <= layers.ENTRY_EFFICIENCY <= 0.5

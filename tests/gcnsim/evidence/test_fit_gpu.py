@@ -11,10 +11,9 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit import calibrate
 from gcnsim.evidence.fit_gpu import fit_gpu
-from gcnsim.evidence.fitting import Laws
+from gcnsim.evidence.fitting import Laws, read_measurements
 from gcnsim.hardware import Curve, device
 from gcnsim.records.calibration import read_calibration, write_calibration
-from gcnsim.records.measurements import read_measurements
 from tests.gcnsim.evidence.made_calibration import DRAWING, HOST, NETWORK, write_measurements
 from tests.gcnsim.evidence.made_gpu import (
     CALL_S,

@@ -9,8 +9,7 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit_gpu import fit_links
-from gcnsim.evidence.fitting import Laws
-from gcnsim.records.measurements import read_measurements
+from gcnsim.evidence.fitting import Laws, read_measurements
 from tests.gcnsim.evidence.made_calibration import HOST, NETWORK, measurements, messages, write_measurements
 
 

@@ -13,16 +13,15 @@ from gcnsim import simulate
 from gcnsim.cost import (
     gradient_bytes,
     host_bound,
-    host_calls,
+    host_work,
     layer_cost,
     layer_gradient_bytes,
     rebuild_seconds,
-    released,
     sending_seconds,
     step_launch_seconds,
     tensors,
 )
-from gcnsim.cost.released import drawing_core_seconds, receiving_seconds, reduce_seconds
+from gcnsim.cost.host_work import drawing_core_seconds, receiving_seconds, reduce_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.scenario import SCHEMA
 from gcnsim.schedule import Schedule
@@ -52,13 +51,13 @@ def seconds(schedule: Schedule, kind: OpKind, rank: int = 0) -> float:
 
 
 def test_counts_of_the_released_loops() -> None:
-    assert released.WIDE_ID == 64 // 8
-    assert (released.REBUILD_LAUNCHES, released.STEP_LAUNCHES) == (25, 12)
-    assert len(("copy", "message", "copy")) == released.ID_OPERATIONS
-    assert len(("index", "divide", "copy", "send")) == released.SENDING_OPERATIONS
-    assert (released.RECEIPT_OPERATIONS, released.DIVISION_PASSES) == (1, 1 + 1)
+    assert host_work.WIDE_ID == 64 // 8
+    assert (host_work.REBUILD_LAUNCHES, host_work.STEP_LAUNCHES) == (25, 12)
+    assert len(("copy", "message", "copy")) == host_work.ID_OPERATIONS
+    assert len(("index", "divide", "copy", "send")) == host_work.SENDING_OPERATIONS
+    assert (host_work.RECEIPT_OPERATIONS, host_work.DIVISION_PASSES) == (1, 1 + 1)
     calls = ("dropout", "concatenation", "sum", "division", "product", "norm", "activation")
-    assert len(calls) == host_calls.LAYER_CALLS
+    assert len(calls) == host_work.LAYER_CALLS
 
 
 def test_a_graph_is_made_anew_by_device_or_host(gpu: DeviceProfile, server: HostProfile) -> None:

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 
 from gcnsim.core.errors import FileError
 from gcnsim.core.json_files import mistake, shipped_schema
+from gcnsim.evidence.fitting import read_measurements
 from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.evidence.validation import setting_of
-from gcnsim.records.measurements import read_measurements
 from gcnsim.records.recorded_run import interval_of_mean, read_measured, read_recorded_run
 from gcnsim.records.run_files import Cluster, read_cluster, write_cluster
 from runtime.options import Options

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gcnsim.scenario import ClusterSpec, from_mapping, to_mapping
-from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.scenario.machine import resolve_machine
+from gcnsim.scenario.machine_profiles import NVLINK_THERE, TRANSPORT, BetweenGpus
 
 
 def between(**cluster: Any) -> BetweenGpus:

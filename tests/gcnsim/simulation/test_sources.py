@@ -12,7 +12,7 @@ import pytest
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import SCHEMA, ClusterSpec, Scenario, from_mapping
-from gcnsim.scenario.between_gpus import NVLINK_THERE, TRANSPORT
+from gcnsim.scenario.machine_profiles import NVLINK_THERE, TRANSPORT
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.assumed import DRAWS, other_paths, path_by_draw
 from gcnsim.simulation.open_assumptions import DrawnRuns, estimated_s

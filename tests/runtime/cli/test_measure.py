@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.core.parquet import read_parquet_table
+from gcnsim.core.container import read_parquet_table
 from gcnsim.graph import load_graph
 from gcnsim.records.compute_facts import FORMAT
 from gcnsim.records.compute_reading import read_measured_compute
@@ -62,7 +62,7 @@ Measure = Callable[..., tuple[dict[str, Any], dict[str, list[Any]]]]
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """In a folder of its own; memory and signals of the tests' process stay as they are."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.measuring.workload.disable_malloc_trim", lambda: False)
+    monkeypatch.setattr("runtime.measuring.document.disable_malloc_trim", lambda: False)
     old = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, old)

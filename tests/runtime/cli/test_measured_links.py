@@ -12,7 +12,7 @@ import torch
 
 from gcnsim.api import calibrate, simulate
 from gcnsim.core.errors import ScenarioError
-from gcnsim.records.measurements import read_measurements
+from gcnsim.evidence.fitting import read_measurements
 from runtime.emulation.network import DEVICE, network
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.measure import main

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gcnsim.core.parquet import read_parquet_table
+from gcnsim.core.container import read_parquet_table
 from gcnsim.core.processes import cores
 from runtime.data import DatasetCache
 from runtime.exchange import Mail
@@ -83,7 +83,7 @@ def test_afterwards_a_thread_may_use_all_cores_again() -> None:
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """In a folder of its own; memory and signals of the tests' process stay as they are."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.measuring.workload.disable_malloc_trim", lambda: False)
+    monkeypatch.setattr("runtime.measuring.document.disable_malloc_trim", lambda: False)
     old = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, old)

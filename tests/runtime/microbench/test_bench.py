@@ -32,13 +32,22 @@ from runtime.microbench import (
     kernels,
     program,
 )
-from runtime.microbench.bench import APART, APART_ON_GPU, Bench, no_collector, samples
-from runtime.microbench.inputs import Shape, facts_of, made_part, made_rows, matrix_of
+from runtime.microbench.bench import (
+    APART,
+    APART_ON_GPU,
+    Bench,
+    Shape,
+    facts_of,
+    made_part,
+    made_rows,
+    matrix_of,
+    no_collector,
+    samples,
+)
 from runtime.microbench.kernels import MOST_WORK_ON_GPU, learnt_map, product
-from runtime.microbench.measurements import CUDA_ONLY, NETWORK
+from runtime.microbench.measurements import CUDA_ONLY, NETWORK, from_json
 from runtime.microbench.process_group import merged
 from runtime.microbench.program import ALONE, measure_sharing
-from runtime.microbench.request import from_json
 from tests.runtime.crew import Crew
 from tests.runtime.microbench.network_jobs import transfers
 

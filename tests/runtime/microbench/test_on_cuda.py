@@ -23,8 +23,7 @@ from runtime.microbench import (
     program,
     write,
 )
-from runtime.microbench.bench import Bench, Call
-from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+from runtime.microbench.bench import Bench, Call, Shape, facts_of, made_rows, matrix_of
 from runtime.microbench.kernels import activation, launch, learnt_map, product
 from runtime.microbench.measurements import NETWORK
 from runtime.microbench.program import ALONE

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-import runtime.microbench.servers
+import runtime.microbench.network
 import runtime.survey.__main__
 import runtime.train.worker
 from gcnsim.core.processes import cores
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         (torch.cuda, "is_available", lambda: gpus > 0),
         (torch.cuda, "device_count", lambda: gpus),
         (torch.cuda, "get_device_name", lambda _: NAME),
-        (runtime.microbench.servers, "measured", by_laws),
+        (runtime.microbench.network, "measured", by_laws),
         (runtime.train.worker, "device_of", device_of),
         (runtime.survey.__main__, "PROGRAM", "tests.runtime.survey.waiting_gpus"),  # what workers are started as
     ]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import gcnsim
 from gcnsim.hardware import PriceBook
-from gcnsim.report.answer.energy import energy_of, own_text
+from gcnsim.report.answer.table import energy_of, own_text
 
 BOUGHT: Final[dict[str, Any]] = {
     "electricity": "0.3USD/kWh",

@@ -16,7 +16,7 @@ from gcnsim.core.errors import FileError
 from gcnsim.cost import Memory
 from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.report.comparison import write_parts_csv
-from gcnsim.report.figures.difference import difference_data, difference_figure
+from gcnsim.report.figures.breakdown import difference_data, difference_figure
 from gcnsim.report.figures.links import LinkBar, links_data, links_figure, pairs_data, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.parallel import MOST_DRAWN, _apart, parallel_data, parallel_figure

@@ -209,11 +209,6 @@ def test_without_kaleido_nothing_is_begun(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_figure_has_the_nearest_name(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["images", str(page), "--out", str(tmp_path / "out"), "--figure", "breakdwn"]) == 2
-    assert "unknown figure 'breakdwn' of " in capsys.readouterr().err
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec("kaleido") is None or shutil.which("chromium") is None, reason="needs Kaleido and Chromium"
 )
@@ -225,7 +220,7 @@ def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytes
     text = (out / "breakdown.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert "exposed communication" in text
-    assert main(["images", str(page), "--out", str(out), "--figure", "bandwidth"]) == 0
+    assert main(["images", str(page), "--out", str(out)]) == 0
     assert (out / "bandwidth.png").read_bytes().startswith(b"\x89PNG")
 
 
