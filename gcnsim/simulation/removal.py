@@ -18,7 +18,7 @@ from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Seconds
 from gcnsim.engine import Run, simulate
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds, mean_loads
-from gcnsim.simulation.steady import Steady
+from gcnsim.simulation.steady import Saturated, Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 
 COMPUTE, SAMPLING, PACKING, OPTIMIZER = "compute", "sampling", "packing", "other"
@@ -238,8 +238,15 @@ class Removals:
         if not self.measured:
             return _mean_s(simulate(schedule, self.run.iterations, endless=True), self.first)
         judge = Steady(schedule, self.measured)
-        run = simulate(schedule, judge.most, judge.enough, endless=True)
-        return _mean_s(run, judge.window(run.ends).first)
+        saturated = Saturated(schedule, judge)
+
+        def enough(ends: IntArray) -> bool:
+            return judge.enough(ends) or saturated.pace_s(ends) is not None
+
+        run = simulate(schedule, judge.most, enough, endless=True)
+        window = judge.window(run.ends)
+        pace_s = None if window.settled else saturated.pace_s(run.ends)
+        return _mean_s(run, window.first) if pace_s is None else pace_s
 
 
 def _mean_s(run: Run, first: int) -> Seconds:
