@@ -170,7 +170,7 @@ class _Limits:
             least = max(SLIGHT, max(saved.values(), default=0.0) - SLIGHT)
             if removals.at_most(kinds[kind]) <= least:
                 break
-            if not saved or removals.at_most(kinds[kind], chains=True) > least:
+            if not saved or (removals.at_most(kinds[kind], chains=True) > least and kind not in removals.minor(least)):
                 saved[kind] = removals.saved(kinds[kind])
         best = max(saved, key=lambda kind: saved[kind], default="")
         if not best or saved[best] <= SLIGHT:
@@ -194,6 +194,7 @@ class _Limits:
         return all(
             removals.at_most(other) <= share
             or removals.at_most(other, chains=True) <= share
+            or name in removals.minor(share)
             or removals.saved(other) <= share
             for name, other in removals.kinds.items()
             if name != kind.whole.kind

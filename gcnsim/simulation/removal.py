@@ -18,7 +18,7 @@ from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Seconds
 from gcnsim.engine import Run, simulate
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds, mean_loads
-from gcnsim.simulation.steady import Steady
+from gcnsim.simulation.steady import Saturated, Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 
 COMPUTE, SAMPLING, PACKING, OPTIMIZER = "compute", "sampling", "packing", "other"
@@ -32,6 +32,9 @@ ENDLESS: Final = 1e6
 
 NOTHING: Final = 0.01
 """The share of an iteration that is too small to examine more closely."""
+
+SEVERAL: Final = 3
+"""The fewest kinds of resources that are removed at once to see that none of them matters."""
 
 LONG_RUN: Final = 10_000
 """From this number of simulated ops on, the longest chain is computed before simulating."""
@@ -81,6 +84,7 @@ class Removals:
         # If all graphs are samples of one kind, their mean is the pace; otherwise use the mean of these iterations.
         self._every = self.schedule if self.measured else self.schedule.of_graphs(self._rows)
         self._saved: dict[tuple[str, Hashable], float] = {}
+        self._minor: tuple[frozenset[str], float] | None = None
         self._at_most: dict[tuple[tuple[str, Hashable], bool], float] = {}
 
     @cached_property
@@ -233,13 +237,51 @@ class Removals:
             self._saved[key] = min(1.0 - left, self.at_most(resource))
         return self._saved[key]
 
+    def minor(self, share: float) -> frozenset[str]:
+        """Kinds without which the iteration shrinks by at most `share`, even without all of them at once.
+
+        Simulated once for the kinds that together take less time than `share`, if there are at least `SEVERAL`. None
+        without one of them gains more: what takes no time delays nothing. (A sharing of links in another order may
+        lengthen an iteration, but by less than a few iterations can resolve.)
+        """
+        if self._minor is None:
+            unsure = [kind for kind, value in self.kinds.items() if self.at_most(value, chains=True) > share]
+            takes = sorted((self._takes(self.kinds[kind]), kind) for kind in unsure)
+            total = np.cumsum([seconds for seconds, _ in takes]) / self.iteration_s
+            some = [kind for (_, kind), until in zip(takes, total.tolist(), strict=True) if until <= share]
+            if len(some) < SEVERAL:
+                return frozenset()
+            left = self.schedule
+            for kind in some:
+                left = self.kinds[kind].taken_from(left)
+            self._minor = frozenset(some), 1.0 - self._pace(left) / self.iteration_s
+        kinds, saved = self._minor
+        return kinds if saved <= share else frozenset()
+
+    def _takes(self, resource: Resource) -> Seconds:
+        """Seconds of an iteration in which the resource's busiest owner may work."""
+        if resource.links:
+            return float(self.link_loads[list(resource.links)].max()) * self.iteration_s
+        columns, ops = self.schedule.columns, resource.ops
+        if resource.kind == LATENCY:
+            return float(np.bincount(columns.stream[ops], weights=columns.of_route(columns.latency_s)[ops]).max())
+        lasted = (self.run.ends[self.first :, ops] - self.run.starts[self.first :, ops]).mean(axis=0) / PS_PER_S
+        return float(np.bincount(columns.worker[ops], weights=lasted).max())
+
     def _pace(self, schedule: Schedule) -> Seconds:
         """Mean seconds of an iteration of a variant of the run's schedule."""
         if not self.measured:
             return _mean_s(simulate(schedule, self.run.iterations, endless=True), self.first)
         judge = Steady(schedule, self.measured)
-        run = simulate(schedule, judge.most, judge.enough, endless=True)
-        return _mean_s(run, judge.window(run.ends).first)
+        saturated = Saturated(schedule, judge)
+
+        def enough(ends: IntArray) -> bool:
+            return judge.enough(ends) or saturated.pace_s(ends) is not None
+
+        run = simulate(schedule, judge.most, enough, endless=True)
+        window = judge.window(run.ends)
+        pace_s = None if window.settled else saturated.pace_s(run.ends)
+        return _mean_s(run, window.first) if pace_s is None else pace_s
 
 
 def _mean_s(run: Run, first: int) -> Seconds:

@@ -222,3 +222,13 @@ def test_what_is_proven_is_no_less_than_what_is_simulated(facts: MakeFacts) -> N
             assert removals.saved(kind) <= removals.at_most(kind, chains=True) <= removals.at_most(kind)
         every = removals.at_most_without(list(removals.kinds.values()))
         assert every >= max(map(removals.saved, removals.kinds.values()))
+
+
+def test_kinds_that_gain_little_together_gain_no_more_alone() -> None:
+    for name, gbps, share in (("full-graph", 50, 0.15), ("full-graph", 100, 0.1), ("bns-gcn", 25, 0.05)):
+        result = simulate_scenario(scenario(name, gpus=8, bandwidth=f"{gbps}Gbps"))
+        removals = Removals(result.run, result.warm_up, result.metrics.iteration_s)
+        minor = removals.minor(share)
+        assert {"latency", "packing", "allreduce", "other"} <= minor
+        assert max(removals.saved(removals.kinds[kind]) for kind in minor) <= share
+        assert removals.minor(0.0) == frozenset()
