@@ -12,7 +12,7 @@ import pytest
 
 import gcnsim
 from gcnsim.api.question import settings
-from gcnsim.cli.questions import given_options, question_options
+from gcnsim.cli.questions import question_options
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import NETWORK
@@ -21,7 +21,7 @@ from gcnsim.planning.capacity_settings import LIMIT
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE
 from gcnsim.scenario.load import default_at, describe_schema
 from gcnsim.scenario.option import option, words
-from gcnsim.scenario.question import Question, field_value, options
+from gcnsim.scenario.question import Question, field_value, given_options, options
 from gcnsim.scenario.recommend import Recommend
 from gcnsim.scenario.what_if import WhatIf
 
