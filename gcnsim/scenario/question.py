@@ -161,6 +161,17 @@ class Question:
         noun="a bandwidth",
         default="the host's, else {}",
     )
+    link: str | None = option("Kind of network, e.g. infiniband-ndr", "cluster.link", default="the host's, else {}")
+    pcie: str | None = option(
+        "Link from a GPU to its host, e.g. pcie4-x16",
+        "cluster.pcie",
+        default="the slower of the device's and the host's",
+    )
+    nvlink: str | None = option(
+        "NVLink between the GPUs of a server, one way, e.g. 300GB/s; none: without",
+        "cluster.nvlink",
+        default="the host's, else the device's",
+    )
     method: Some[str] | None = option(
         "Methods to compare, or all", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
     )

@@ -93,13 +93,13 @@ def test_a_command_line_says_the_same_as_keywords() -> None:
 def test_one_field_more_is_an_option_a_line_of_help_and_a_value_of_the_scenario() -> None:
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Wider(WhatIf):
-        pcie: str | None = option("Link from GPU to host", "cluster.pcie", after="host")
+        latency: str | None = option("Latency of the network", "cluster.latency", after="host")
 
     names = [*options(Wider)]
-    assert names.index("pcie") == names.index("host") + 1
-    assert options(Wider)["pcie"].line == "Link from GPU to host."
-    found = keywords_of(Wider, "--pcie", "pcie4-x16")
-    assert Wider(**found).sections()["cluster"] == {"pcie": "pcie4-x16"}
+    assert names.index("latency") == names.index("host") + 1
+    assert options(Wider)["latency"].line == "Latency of the network."
+    found = keywords_of(Wider, "--latency", "20us")
+    assert Wider(**found).sections()["cluster"] == {"latency": "20us"}
 
 
 @pytest.mark.parametrize(
