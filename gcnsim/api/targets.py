@@ -15,7 +15,7 @@ from gcnsim.planning.time_to_accuracy import ALL, Target
 from gcnsim.scenario.option import add_pair, flag, listed
 from gcnsim.scenario.question import Question
 
-FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
+FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart", "interruption_notice")
 
 
 def target_of(question: Question, compared: Collection[str]) -> Target | None:

@@ -218,6 +218,9 @@ class Question:
         own=Number(False, 0.0, low_open=True).read,
         kind="real",
     )
+    interruption_notice: str | None = option(
+        "Time from a spot server's notice to its end, e.g. 2min", own=read_time, metavar="TIME"
+    )
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(

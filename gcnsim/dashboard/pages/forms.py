@@ -153,6 +153,7 @@ TRAINING: Final = (
     Field("currency", "Currency", USD, tuple(exchange_rates()), more=True),
     Field("mtbf", "Mean time between failures of a server (2000h)", more=True),
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
+    Field("interruption_notice", "Notice before an interruption (2min)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
     Field("restart", "Time from a failure until training resumes (5min)", more=True),
     Field("electricity", "Price of electricity (0.30EUR/kWh)", more=True),
