@@ -219,7 +219,7 @@ def _pages(app: Dash, behind: AppState) -> None:
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "remember"),
         Output("theme-button", "title"),
-        Output("link", "content"),
+        Output("here", "content"),
         Input("query", "data"),
         prevent_initial_call=True,
     )

@@ -42,9 +42,9 @@ PRESETS: Final = (
     ("What to rent?", "/plan?target_iteration=0.75s", "Rent a machine as fast as six T4s."),
     (
         "Train for 200 USD on spot?",
-        "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
-        "&interruptions=0.05&checkpoint=30s&restart=5min",
-        "20,000 iterations on ogbn-products.",
+        "/plan?dataset=ogbn-products&target_iteration=&target_accuracy=78%25&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD"
+        "&pricing=spot&interruptions=0.05&checkpoint=30s&restart=5min",
+        "ogbn-products to 78 %: 20,000 iterations.",
     ),
     (
         "Is InfiniBand worth it?",
