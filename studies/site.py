@@ -191,6 +191,14 @@ def _address(page: str) -> str:
     return str(path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html"))
 
 
+API: Final = """
+## JSON API (of a running `gcnsim dashboard`)
+
+- [What-if and recommend](dashboard.html#for-programs): `POST /api/what-if`, `POST /api/recommend`, described by
+  `GET /api/openapi.json` (OpenAPI 3.1).
+"""
+
+
 class _Links(HTMLParser):
     """Links, assets and anchors of a page."""
 
@@ -273,7 +281,7 @@ def on_post_build(config: Any) -> None:
     """MkDocs asks: write the index for programs, and follow every link of what was built. Raises Abort."""
     from mkdocs.exceptions import Abort
 
-    text = f"# {config.site_name}\n\n> {config.site_description}.\n{index(config.nav)}\n{schema_index()}"
+    text = f"# {config.site_name}\n\n> {config.site_description}.\n{index(config.nav)}\n{schema_index()}{API}"
     Path(config.site_dir, "llms.txt").write_text(text, encoding="utf-8")
     site = Path(config.site_dir)
     found = [

@@ -22,7 +22,7 @@ from gcnsim.scenario.option import add_pair, flag, listed
 from gcnsim.scenario.question import Question
 from gcnsim.simulation import measured_methods
 
-FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
+FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart", "interruption_notice")
 
 
 def target_of(question: Question, compared: Collection[str]) -> Target | None:

@@ -17,10 +17,10 @@ from click.shell_completion import CompletionItem
 
 from gcnsim.cli.outputs import machine_files, overridden
 from gcnsim.core.fields import Choice
-from gcnsim.hardware import PriceBook, devices, hosts, links
+from gcnsim.hardware import devices, hosts, links
 from gcnsim.methods import methods
-from gcnsim.scenario.option import LIST, PAIRS, Option, add_pair, flag, read_pairs, split
-from gcnsim.scenario.question import PRICES, Question, options
+from gcnsim.scenario.option import LIST, PAIRS, Option, flag, read_pairs, split
+from gcnsim.scenario.question import Question, flat_options, options
 from gcnsim.scenario.what_if import WhatIf
 from gcnsim.workload import datasets
 
@@ -103,7 +103,7 @@ class Pairs(click.ParamType[dict[str, int]]):
 
 def question_options(kind: type[Question]) -> Decorator:
     """Return a decorator that adds one option for every field of a question."""
-    return options_of(_flat(options(kind)))
+    return options_of(flat_options(kind))
 
 
 def options_of(fields: Mapping[str, Option]) -> Decorator:
@@ -115,11 +115,6 @@ def options_as(default: str, *names: str) -> Decorator:
     """Return the what-if options for another command. default: what applies without the option, in words."""
     every = {name: options(WhatIf)[name] for name in names}
     return options_of({name: replace(value, default=default if value.usual else "") for name, value in every.items()})
-
-
-def _flat(fields: Mapping[str, Option]) -> dict[str, Option]:
-    """Return the fields, with compound fields replaced by their parts."""
-    return {key: value for name, field in fields.items() for key, value in (field.parts or {name: field}).items()}
 
 
 def _option(name: str, option: Option) -> Decorator:
@@ -147,33 +142,9 @@ def _type(name: str, option: Option) -> Any:
     return {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}.get(option.written)
 
 
-def given_options(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a question from its options. Raises GcnsimError for unusable prices."""
-    keywords = {name: _put_together(name, option, values) for name, option in options(kind).items()}
-    return {name: value for name, value in keywords.items() if value not in (None, (), {})}
-
-
-def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
-    if name == "prices":
-        return price_book(values)
-    if option.parts:
-        return {part: values[part] for part in option.parts if values[part] is not None}
-    if option.many == PAIRS:
-        found: dict[str, int] = {}
-        for key, number in (pair for pairs in values[name] for pair in pairs.items()):
-            add_pair(found, key, number, option.flag or flag(name))
-        return found
-    return values[name]
-
-
-def price_book(values: Mapping[str, Any]) -> PriceBook:
-    """Return the price book from the price options. Raises GcnsimError."""
-    return PriceBook.of(file=values["prices"], **{name: values[name] for name in PRICES if name != "prices"})
-
-
 def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str | None]:
     """Return the files that a question's options name."""
-    for name, value in _flat(options(kind)).items():
+    for name, value in flat_options(kind).items():
         if value.written == "file":
             yield from values[name] if value.many else [values[name]]
     yield from machine_files(values["device"], values["host"])

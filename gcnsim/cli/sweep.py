@@ -11,13 +11,13 @@ import click
 
 from gcnsim.cli.ids import warn
 from gcnsim.cli.outputs import check_outputs, notice, print_columns, progress
-from gcnsim.cli.questions import columns_option, options_as, options_of, price_book, with_fields
+from gcnsim.cli.questions import columns_option, options_as, options_of, with_fields
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError, nearest, plural
 from gcnsim.planning.sweep_question import INTERVALS, SAMPLES
 from gcnsim.planning.sweep_run import LIMIT
 from gcnsim.planning.sweep_work import NAMES, STATES
-from gcnsim.scenario.question import PRICES
+from gcnsim.scenario.question import PRICES, price_book
 
 MEANT = "run"
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gcnsim.cli.outputs import check_outputs, notice, progress, scenario_files, show_and_write
-from gcnsim.cli.questions import WithFaults, columns_option, files_read, given_options, question_options
+from gcnsim.cli.questions import WithFaults, columns_option, files_read, question_options
 from gcnsim.core.errors import ScenarioError
+from gcnsim.scenario.question import given_options
 from gcnsim.scenario.recommend import Recommend
 from gcnsim.scenario.what_if import WhatIf
 

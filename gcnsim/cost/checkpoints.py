@@ -40,3 +40,29 @@ def expected_time(
         else:
             found = work_s / interval_s * (restarts * np.expm1((interval_s + checkpoint_s) / mtbf_s))
     return found
+
+
+def time_with_notice(
+    work_s: Amount,
+    interval_s: Seconds | None,
+    checkpoint_s: Seconds,
+    restart_s: Seconds,
+    failing: float,
+    interrupted: float,
+) -> Amount:
+    """As `expected_time`, with interruptions that lose no work: a checkpoint is written within their notice.
+
+    failing, interrupted: per second. An interruption costs the checkpoint and the restart, which begins anew at any
+    event; a failure loses what was computed since the last checkpoint of the interval.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        restart = np.expm1(restart_s * (failing + interrupted)) / (failing + interrupted)
+        longer = 1.0 + interrupted * (checkpoint_s + restart)
+        if not failing:
+            found: Amount = work_s * longer
+        elif interval_s is None:
+            found = np.expm1(work_s * failing) * (longer / failing + restart)
+        else:
+            lost = np.expm1((interval_s + checkpoint_s) * failing)
+            found = work_s / interval_s * (lost * (longer / failing + restart))
+    return found

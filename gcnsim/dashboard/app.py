@@ -18,7 +18,7 @@ from dash.dependencies import ClientsideFunction
 from dash.exceptions import PreventUpdate
 
 from gcnsim.core.errors import GcnsimError, plural
-from gcnsim.dashboard import parts
+from gcnsim.dashboard import api, parts
 from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
@@ -177,6 +177,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     assert isinstance(server, flask.Flask)
     server.logger.setLevel(logging.ERROR)
     _routes(server, behind)
+    api.attach(server, behind.jobs, behind.files)
     Guard(host, token, app.csp_hashes()).attach(server)
     return server
 
@@ -218,7 +219,7 @@ def _pages(app: Dash, behind: AppState) -> None:
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "remember"),
         Output("theme-button", "title"),
-        Output("link", "content"),
+        Output("here", "content"),
         Input("query", "data"),
         prevent_initial_call=True,
     )

@@ -86,6 +86,15 @@ class Files:
             raise FileError(f"{text}: does not exist below the folder of the dashboard (--files)")
         return str(path)
 
+    def below(self, text: str) -> str:
+        """The path of a text, relative to the folder if it is below; empty for no text. Raises FileError."""
+        return (self.path(text) or "").removeprefix(f"{self._root}{os.sep}")
+
+    @property
+    def folder(self) -> str:
+        """The folder that contains all files pages may open."""
+        return str(self._root)
+
     def listed(self, ends: Sequence[str], holds: str = "") -> list[str]:
         """Files below the folder whose name ends in one of `ends`, and folders that hold a file `NAME` of `NAME/`.
 

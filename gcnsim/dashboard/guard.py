@@ -91,6 +91,9 @@ class Guard:
             return None
         token = request.args.get("token")
         if token is None:
+            given = request.headers.get("Authorization", "")
+            if hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+                return None
             return _token_form("This address needs its token.", 401)
         return self._with(token)
 

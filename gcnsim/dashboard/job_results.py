@@ -153,7 +153,8 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
         plain(f"{choice.row.dataset}: {found.told.goal.text}; {choice.name}: {format_seconds(choice.seconds)}{ends}"),
     )
     links = [
-        None if options.get("dataset") is None else what_if_address(point) for point in shown_points(found.told)[0]
+        None if options.get("dataset") is None else what_if_address(point, options)
+        for point in shown_points(found.told)[0]
     ]
     first, *others = advice_sections(found.told)
     hint = " Click a numbered point, or its number, for its answer." if any(links) else ""
@@ -161,8 +162,8 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     return JobResult(found.told.verdict, sections, str(found), context, links)
 
 
-def what_if_address(point: PointReport) -> str | None:
-    """The What-if page of an option; None where no page asks it."""
+def what_if_address(point: PointReport, options: Options) -> str | None:
+    """The What-if page of an option of a question; None where no page asks it."""
     row = point.row
     knobs = {
         "tau": row.tau,
@@ -181,6 +182,7 @@ def what_if_address(point: PointReport) -> str | None:
             host=point.host or "",
             gpus_per_server=_per_server(point),
             **{name: value for name, value in knobs.items() if has_knob(row.method, name)},
+            **{name: options[name] for name in ("link", "pcie", "nvlink") if name in options},
         )
     except GcnsimError:
         return None

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
@@ -21,15 +21,20 @@ MOST: Final = 4
 MOST_KEPT: Final = 64
 
 
+class BusyError(ScenarioError):
+    """Too many jobs are running."""
+
+
 class Job:
-    """One job. status: the current step; share: the finished share, None if unknown."""
+    """One job. status: the current step; share: the finished share, None if unknown; refused: its error is about what
+    was asked."""
 
     def __init__(self, key: str, kind: str, options: Mapping[str, Any], folder: Path) -> None:
         self.key, self.kind, self.folder = key, kind, folder
         self.status: str = "starting"
         self.share: float | None = None
         self.error: str | None = None
-        self.done = False
+        self.done = self.refused = False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gcnsim.dashboard.work", "job", str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -60,12 +65,20 @@ class Job:
                     self.status, self.share = str(message["progress"]), message.get("share")
                 else:
                     self.error, self.done = message.get("error"), "done" in message
+                    self.refused = "refused" in message
         except (OSError, ValueError):
             self.error = self.error or "its process has ended"
         process.stdout.close()
         process.wait()
         if not self.done and self.error is None:
             self.error = "its process has ended"
+
+    def wait(self, left: Callable[[], bool]) -> None:
+        """Wait until it has ended; it is cancelled once whoever asked has left."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+            if left():
+                self.cancel()
 
     def cancel(self) -> None:
         """End the job and all processes that it started."""
@@ -82,11 +95,11 @@ class Jobs:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._lock = Lock()
 
-    def start(self, kind: str, options: Mapping[str, Any]) -> Job:
-        """Start a job. Raises ScenarioError if too many are running."""
+    def start(self, kind: str, options: Mapping[str, Any], most: int = MOST) -> Job:
+        """Start a job. Raises BusyError if so many are running."""
         with self._lock:
-            if sum(item.under_way for item in self._jobs.values()) >= MOST:
-                raise ScenarioError(f"{MOST} jobs are under way; allowed: wait for one, or cancel it")
+            if sum(item.under_way for item in self._jobs.values()) >= most:
+                raise BusyError(f"{most} jobs are under way; allowed: wait for one, or cancel it")
             key = os.urandom(16).hex()
             folder = self._folder / key
             folder.mkdir()
@@ -100,6 +113,13 @@ class Jobs:
     def get(self, key: str | None) -> Job | None:
         """The job of a key; None if there is none."""
         return self._jobs.get(key or "")
+
+    def drop(self, key: str) -> None:
+        """Forget a job that has ended, with its folder."""
+        with self._lock:
+            job = self._jobs.pop(key, None)
+        if job is not None:
+            shutil.rmtree(job.folder, ignore_errors=True)
 
     def end(self) -> None:
         """End all jobs."""

@@ -190,7 +190,7 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
 def command_line(text: str = "") -> html.Div:
     """The command line of the same question, and the link to this page, to copy."""
     copied = dcc.Clipboard(target_id="command", title="Copy the command")
-    link = dcc.Clipboard(id="link", title="Copy the link")
+    link = dcc.Clipboard(id="here", title="Copy the link")
     return html.Div(
         [
             html.Span("The same on the command line", className="note"),

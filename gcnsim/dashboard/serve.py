@@ -74,6 +74,7 @@ def serve(
                 ident="",
                 max_request_body_size=LARGEST,
                 clear_untrusted_proxy_headers=True,
+                channel_request_lookahead=1,
             )
         except OSError as error:
             raise ScenarioError(

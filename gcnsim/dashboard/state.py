@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
-from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import Choice
-from gcnsim.hardware import devices
+from gcnsim.core.units import BANDWIDTH
+from gcnsim.hardware import GENERIC_LINK, device, devices, networks
 from gcnsim.methods import COMPARED, has_knob, methods
 from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec, read_injected
 from gcnsim.scenario.option import plain, words
@@ -52,7 +53,19 @@ MOST_TEXT: Final = 300
 MOST_PIN: Final = 2_000
 """Characters of the address of a pinned question."""
 
-MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate", "inject")
+MORE: Final = (
+    "gpus_per_server",
+    "host",
+    "link",
+    "pcie",
+    "nvlink",
+    "transport",
+    "model",
+    "layers",
+    "hidden",
+    "rate",
+    "inject",
+)
 """Further fields of a what-if, each a text that its own rule reads."""
 
 MOST_OF: Final = {"layers": 16, "hidden": 4096}
@@ -101,6 +114,9 @@ class PageQuestion:
     figure: str = "breakdown"
     gpus_per_server: str = ""
     host: str = ""
+    link: str = ""
+    pcie: str = ""
+    nvlink: str = ""
     transport: str = ""
     model: str = ""
     layers: str = ""
@@ -183,7 +199,7 @@ class PageQuestion:
 
 
 def read_address(query: str | None) -> PageQuestion:
-    """Parse the question in an address. Raises ScenarioError (one line) for values that no slider can have."""
+    """Parse the question in an address. Raises GcnsimError (one line) for values that no slider can have."""
     names = [field.name for field in fields(PageQuestion)]
     values: dict[str, Any] = {}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
@@ -198,7 +214,7 @@ def read_address(query: str | None) -> PageQuestion:
 def _read_pinned(query: str) -> PageQuestion:
     try:
         return read_address(query)
-    except ScenarioError as error:
+    except GcnsimError as error:
         raise ScenarioError(f"A: {error}") from error
 
 
@@ -244,7 +260,17 @@ def _value(name: str, text: str) -> Any:
 def names_of(name: str) -> tuple[str, ...]:
     """What a field of `MORE` may be, where that is a list."""
     rule = options(WhatIf)[name].rule
-    return tuple(rule.names()) if isinstance(rule, Choice) and rule.names is not None else ()
+    found = tuple(rule.names()) if isinstance(rule, Choice) and rule.names is not None else ()
+    if name not in ("link", "pcie"):
+        return found
+    between = {GENERIC_LINK, *networks()}
+    return tuple(item for item in found if (item in between) == (name == "link"))
+
+
+def rates_of_nvlink() -> tuple[str, ...]:
+    """The rates of NVLink in the catalogue, which a field suggests; another rate is allowed."""
+    found = {rate.value for name in devices() if (rate := device(name).nvlink) is not None}
+    return ("none", *(BANDWIDTH.exact(rate) for rate in sorted(found)))
 
 
 def _read(name: str, text: str) -> str:

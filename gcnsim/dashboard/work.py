@@ -19,11 +19,19 @@ from typing import Any, Final, TextIO
 
 from gcnsim.core.errors import GcnsimError
 from gcnsim.core.signals import die_with_parent
+from gcnsim.scenario.question import given_options
+from gcnsim.scenario.recommend import Recommend
+from gcnsim.scenario.what_if import WhatIf
 
 Say = Callable[[str], None]
 RESULT: Final = "answer.json"
 FIGURES: Final = "figures.json"
 TEXTS: Final = "texts.json"
+API: Final = "api"
+"""The kind of job that answers a program."""
+
+ASKED: Final = {"what-if": WhatIf, "recommend": Recommend}
+"""What programs may ask."""
 
 
 def rows(numbers: Sequence[int]) -> None:
@@ -73,7 +81,7 @@ def _guarded(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return ask()
     except GcnsimError as error:
-        return {"error": " ".join(str(error).split())}
+        return {"error": " ".join(str(error).split()), "refused": True}
     except Exception as error:
         sys.stderr.write(f"gcnsim dashboard: internal error: {type(error).__name__}: {error}\n")
         return {"error": "internal error; the server's terminal has its name"}
@@ -87,7 +95,8 @@ def job(lines: TextIO, out: TextIO) -> None:
         out.write(json.dumps({"progress": text, "share": share}) + "\n")
         out.flush()
 
-    run = _what_if if request["kind"] == "what-if" else partial(_page, request["kind"])
+    known: dict[str, Callable[[Any, Path, Say], None]] = {"what-if": _what_if, API: _api}
+    run = known.get(request["kind"]) or partial(_page, request["kind"])
     result = _guarded(lambda: run(request["options"], Path(request["folder"]), say) or {"done": True})
     out.write(json.dumps(result) + "\n")
     out.flush()
@@ -124,6 +133,16 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     }
     context = sentences.label_of(what_if), sentences.title_of(what_if)
     _put(folder, TEXTS, {"heading": sentences.verdict_of(what_if), "context": context, "lists": list(lists.items())})
+
+
+def _api(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    """The answer to a program, as `--json` prints it."""
+    from gcnsim import api
+
+    os.chdir(options["files"])
+    given = given_options(ASKED[options["ask"]], options["values"])
+    answer = api.what_if(**given, progress=say) if options["ask"] == "what-if" else api.recommend(**given, progress=say)
+    api.write_json(folder / RESULT, answer.payload)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:

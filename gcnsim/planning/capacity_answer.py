@@ -35,7 +35,7 @@ from gcnsim.planning.capacity_goal import Goal
 from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
 from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.planning.certainty import label_of
-from gcnsim.planning.energy import Site, energy_report, refuse_power
+from gcnsim.planning.energy import Site, energy_report, refuse_power, without_lower
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report, rent_of
@@ -103,7 +103,11 @@ def recommend(
     refuse_unused_figures(asked, energy=question.site is not None)
     if question.site is not None:
         question.site.refuse_idle(clusters)
-        refuse_power(asked, question.site)
+        site, line = without_lower(question.site, asked)
+        refuse_power(asked, site)
+        if line:
+            notice(line)
+            question = replace(question, site=site)
     if target is not None and target.failures is not None:
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.core.errors import ScenarioError
+from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import FloatArray
 from gcnsim.core.units import FRACTION, POWER
 from gcnsim.hardware import Figure, PriceBook, is_file
@@ -48,7 +49,8 @@ class Site:
 
     pue: energy of the building over that of its machines. price: of a kWh. carbon: kg CO2 a kWh. gpu_power: watts of a
     computing GPU. purchases: price of a server by its host or GPU, "" for any. life_years: until a server is worth
-    nothing. in_use: share of all hours in which it trains. Money is in the currency of costs.
+    nothing. in_use: share of all hours in which it trains. lower: GPUs whose board draws less than gpu_power, and so as
+    much as without it. Money is in the currency of costs.
     """
 
     pue: float | None = None
@@ -58,6 +60,7 @@ class Site:
     purchases: Mapping[str, float] | None = None
     life_years: float = 0.0
     in_use: float = 1.0
+    lower: frozenset[str] = frozenset()
 
     def _priced(self, cluster: ClusterSpec) -> dict[str, str | None]:
         """By GPU of a cluster's servers, the name under which their price is given: the host, else the GPU, else that
@@ -196,6 +199,25 @@ def refuse_power(machines: Iterable[Machine], site: Site) -> None:
         _figures(machine, site)
 
 
+def without_lower(site: Site, machines: Iterable[Machine]) -> tuple[Site, str]:
+    """The site without its power for GPUs whose board cannot draw it, and a line about these; as it is if no board can
+    draw it, or all."""
+    boards: dict[str, float] = {}
+    for machine in machines:
+        figures = power_figures(machine)
+        for device in (machine.device, *machine.devices):
+            board = figures.get(f"{device.name}.power")
+            boards[device.name] = inf if board is None or not board.value else board.high or board.value
+    watts = site.gpu_power or 0.0
+    lower = frozenset(name for name, most in boards.items() if watts > most * (1 + 1e-9))
+    if not lower or len(lower) == len(boards):
+        return site, ""
+    some = f"{len(lower)} of {plural(len(boards), 'kind')} of GPU ({', '.join(sorted(lower))})"
+    return replace(
+        site, lower=lower
+    ), f"--gpu-power: {some} cannot draw {POWER.exact(watts)}; they keep their own power"
+
+
 def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
     """The figures behind a machine's power by `NAME.FIGURE`; and why power is unknown.
 
@@ -210,7 +232,7 @@ def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
         if not board.value:
             where = "its file" if is_file(device.name) else "the catalogue"
             return {}, f"the power of {device.name} is not in {where}; --gpu-power gives it"
-        if site.gpu_power:
+        if site.gpu_power and device.name not in site.lower:
             # It is a computing GPU's: waiting and the rest of the server stay shares of the board's.
             _replace(found, f"{device.name}.busy_power", site.gpu_power / board.value, "--gpu-power")
             found[f"{device.name}.{COMPUTING}"] = _given(site.gpu_power)

@@ -1,7 +1,7 @@
 """Failures and spot interruptions of a training: how long it takes with checkpoints, and where spot servers cost less.
 
-The rates are the asker's; none is assumed. A spot server's notice is not used, so a training that writes a checkpoint
-within the notice loses less than is said here.
+The rates are the asker's; none is assumed. Where a checkpoint fits into a spot server's notice, interruptions lose no
+work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
-from gcnsim.cost.checkpoints import best_interval, expected_time
+from gcnsim.cost.checkpoints import best_interval, expected_time, time_with_notice
 from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, Rent
 from gcnsim.planning.rows import rent_of
 from gcnsim.results import FailuresReport, OtherPricing, TargetRow
@@ -38,12 +38,14 @@ STEPS: Final = 60
 @dataclass(frozen=True, slots=True)
 class Failures:
     """What ends a training early. failing, interrupted: failures and spot interruptions of one server per hour;
-    checkpoint_s: to write a checkpoint; restart_s: from a failure until training goes on."""
+    checkpoint_s: to write a checkpoint; restart_s: from a failure until training goes on. saved: the notice of an
+    interruption is long enough to write a checkpoint."""
 
     failing: float
     interrupted: float
     checkpoint_s: Seconds
     restart_s: Seconds
+    saved: bool = False
 
     @classmethod
     def of(
@@ -54,6 +56,7 @@ class Failures:
         interruptions: float | None,
         checkpoint: Seconds | None,
         restart: Seconds | None,
+        interruption_notice: Seconds | None = None,
     ) -> Failures:
         """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
         ScenarioError where something is left open."""
@@ -61,16 +64,27 @@ class Failures:
             raise ScenarioError(f"{option}: failures need --checkpoint and --restart, both")
         if interruptions is not None and pricing != SPOT:
             raise ScenarioError("--interruptions: only spot servers are interrupted; give --pricing spot")
-        return cls(0.0 if mtbf is None else 3600.0 / mtbf, interruptions or 0.0, checkpoint, restart)
+        if interruption_notice is not None and interruptions is None:
+            raise ScenarioError("--interruption-notice: is of interruptions; give --interruptions")
+        if interruption_notice is not None and interruption_notice < checkpoint:
+            short = f"no checkpoint of {checkpoint:g} s fits into {interruption_notice:g} s; leave it out"
+            raise ScenarioError(f"--interruption-notice: {short}")
+        failing = 0.0 if mtbf is None else 3600.0 / mtbf
+        return cls(failing, interruptions or 0.0, checkpoint, restart, interruption_notice is not None)
 
     @property
     def per_hour(self) -> float:
         """Failures and interruptions of one server per hour."""
         return self.failing + self.interrupted
 
+    @property
+    def losing_per_hour(self) -> float:
+        """Those that lose work."""
+        return self.failing if self.saved else self.per_hour
+
     def interval(self, work_s: Seconds, servers: int) -> Seconds | None:
         """Seconds of work between checkpoints that end the training soonest; None: without any."""
-        if not self.per_hour:
+        if not self.losing_per_hour:
             return None
         often, pieces, whole = self._means(work_s, servers)
         return often if pieces < whole else None
@@ -94,8 +108,12 @@ class Failures:
 
     def _means(self, work_s: Amount, servers: int) -> tuple[Seconds, Amount, Amount]:
         """The best interval between checkpoints, and the mean seconds with it and without a checkpoint."""
-        mtbf_s = 3600.0 / (self.per_hour * servers)
-        often, rest = best_interval(self.checkpoint_s, mtbf_s), (self.checkpoint_s, self.restart_s, mtbf_s)
+        losing = self.losing_per_hour * servers / 3600.0
+        often = best_interval(self.checkpoint_s, 1.0 / losing) if losing else inf
+        if self.saved and self.interrupted:
+            own = (self.checkpoint_s, self.restart_s, losing, self.interrupted * servers / 3600.0)
+            return often, time_with_notice(work_s, often, *own), time_with_notice(work_s, None, *own)
+        rest = (self.checkpoint_s, self.restart_s, 1.0 / losing)
         return often, expected_time(work_s, often, *rest), expected_time(work_s, None, *rest)
 
     def report(self, row: TargetRow, servers: int) -> FailuresReport:
@@ -111,6 +129,7 @@ class Failures:
             seconds_high=high,
             failures=None if total is None else total * self.per_hour * servers / 3600.0,
             cost=None if total is None or row.cost is None else row.cost * total / work_s,
+            saved=True if self.saved else None,
         )
 
     def other_pricing(self, work_s: Seconds, cluster: ClusterSpec, book: PriceBook) -> OtherPricing | None:

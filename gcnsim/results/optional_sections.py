@@ -131,6 +131,8 @@ class FailuresReport:
     """Expected failures and interruptions until done."""
     cost: Amount | None
     """In the chosen currency; null also if no price is known."""
+    saved: bool | None = field(default=None, metadata=OMIT_IF_NONE)
+    """True: interruptions lose no work, because a checkpoint fits into their notice."""
 
 
 @dataclass(frozen=True, slots=True)

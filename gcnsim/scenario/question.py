@@ -21,7 +21,19 @@ from gcnsim.core.units import CARBON, POWER, SECONDS, Quantity, fraction
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
 from gcnsim.scenario.load import SECTIONS
-from gcnsim.scenario.option import LIST, PAIRS, REPEATABLE, Option, Some, flag, listed, option, option_of, read_pairs
+from gcnsim.scenario.option import (
+    LIST,
+    PAIRS,
+    REPEATABLE,
+    Option,
+    Some,
+    add_pair,
+    flag,
+    listed,
+    option,
+    option_of,
+    read_pairs,
+)
 
 
 def read_chance(raw: object, path: str) -> float:
@@ -149,6 +161,17 @@ class Question:
         noun="a bandwidth",
         default="the host's, else {}",
     )
+    link: str | None = option("Kind of network, e.g. infiniband-ndr", "cluster.link", default="the host's, else {}")
+    pcie: str | None = option(
+        "Link from a GPU to its host, e.g. pcie4-x16",
+        "cluster.pcie",
+        default="the slower of the device's and the host's",
+    )
+    nvlink: str | None = option(
+        "NVLink between the GPUs of a server, one way, e.g. 300GB/s; none: without",
+        "cluster.nvlink",
+        default="the host's, else the device's",
+    )
     method: Some[str] | None = option(
         "Methods to compare, or all", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
     )
@@ -194,6 +217,9 @@ class Question:
         "Interruptions of a spot server per hour, e.g. 0.05",
         own=Number(False, 0.0, low_open=True).read,
         kind="real",
+    )
+    interruption_notice: str | None = option(
+        "Time from a spot server's notice to its end, e.g. 2min", own=read_time, metavar="TIME"
     )
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
@@ -300,9 +326,41 @@ def options(kind: type[Question]) -> Mapping[str, Option]:
     return {name: found[name] for name in placed}
 
 
+def flat_options(kind: type[Question]) -> dict[str, Option]:
+    """The fields of a question as a command line names them: compound fields are replaced by their parts."""
+    return {
+        key: value for name, field in options(kind).items() for key, value in (field.parts or {name: field}).items()
+    }
+
+
+def given_options(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a question from the values of its flat options. Raises GcnsimError for unusable prices."""
+    keywords = {name: _put_together(name, option, values) for name, option in options(kind).items()}
+    return {name: value for name, value in keywords.items() if value not in (None, (), {})}
+
+
+def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
+    if name == "prices":
+        return price_book(values)
+    if option.parts:
+        return {part: values[part] for part in option.parts if values.get(part) is not None}
+    if option.many == PAIRS:
+        found: dict[str, int] = {}
+        for key, number in (pair for pairs in values.get(name) or () for pair in pairs.items()):
+            add_pair(found, key, number, option.flag or flag(name))
+        return found
+    return values.get(name)
+
+
+def price_book(values: Mapping[str, Any]) -> PriceBook:
+    """The price book from the values of the price options. Raises GcnsimError."""
+    own = {name: values.get(name) for name in PRICES if name not in ("price", "prices")}
+    return PriceBook.of(values.get("price") or (), values.get("prices"), **own)
+
+
 def field_value(kind: type[Question], name: str, text: str) -> Any:
     """The value of the keyword for the text of an option. Raises ScenarioError."""
-    each = options(kind)[name]
+    each = flat_options(kind)[name]
     if each.many == LIST:
         return each.values(text, flag(name))
     if each.many == PAIRS:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gcnsim.api.question import read_base
@@ -25,6 +26,7 @@ from gcnsim.records.trace_names import read_names
 from gcnsim.scenario import load_scenario
 from gcnsim.scenario.faults import read_injected
 from gcnsim.scenario.load import read_knob
+from gcnsim.scenario.question import given_options
 from tests.fuzz.readers import Reader, file_named, put, shipped, text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,6 +150,18 @@ def _form(query: str) -> None:
             read(form, query)
 
 
+def _question(line: str) -> None:
+    """As of a program: files may be opened in an empty folder only."""
+    from gcnsim.dashboard.api import asked, document_of
+    from gcnsim.dashboard.files import Files
+    from gcnsim.dashboard.work import ASKED
+
+    with TemporaryDirectory() as place:
+        files = Files(Path(place), Path(place))
+        for kind in ASKED.values():
+            given_options(kind, asked(kind, document_of(line.encode("utf-8", "replace")), files))
+
+
 OPTIONS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
     "option --inject": (
         lambda item: read_injected([item]),
@@ -161,6 +175,13 @@ OPTIONS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
     ),
     "quantities": (_units, ("bandwidth=15Gbps", "seconds=20us", "memory=16GB", "share=30%")),
     "address of a form": (_form, ("?runs=a,b&calibration=c.json", "?plan=x&budget=3")),
+    "question of a program": (
+        _question,
+        (
+            '{"gpus": [2, 4], "method": "psc-gcn", "epsilon": 0.1, "bandwidth": "15Gbps", "price": "t4=1USD/h"}',
+            '{"iterations_needed": {"pipegcn": 300}, "overrides": ["cluster.devices=[t4, a10g]"], "pue": 1.2}',
+        ),
+    ),
     "address of a page": (
         _address,
         ("?gpus=4&bandwidth=15&methods=psc-gcn,pipegcn&tau=2", "?dataset=yelp&epsilon=0.2&cache=30"),

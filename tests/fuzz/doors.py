@@ -39,6 +39,8 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/evidence/like_questions.py:measured_rows": "of the package's own data",
     "gcnsim/dashboard/answers.py:Answers._leave": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/jobs.py:Job._listen": "of a process that this one started, by a pipe",
+    "gcnsim/dashboard/api.py:_answer": "ships with the package",
+    "gcnsim/dashboard/api.py:attach.answer": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/app.py:found": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/pages/sweep.py:Tables.records": "by its own method: a sweep, by its usual reader",
     "gcnsim/dashboard/job_results.py:JobResult.shown": "what was computed in the same line",

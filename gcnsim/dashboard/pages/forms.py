@@ -13,7 +13,7 @@ from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import plan, sweep, timeline
-from gcnsim.dashboard.state import MOST_TEXT
+from gcnsim.dashboard.state import MOST_TEXT, names_of, rates_of_nvlink
 from gcnsim.hardware import PRICINGS, USD, devices, exchange_rates, is_file
 from gcnsim.methods import methods
 from gcnsim.planning.capacity_goal import MINIMISED
@@ -153,6 +153,7 @@ TRAINING: Final = (
     Field("currency", "Currency", USD, tuple(exchange_rates()), more=True),
     Field("mtbf", "Mean time between failures of a server (2000h)", more=True),
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
+    Field("interruption_notice", "Notice before an interruption (2min)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
     Field("restart", "Time from a failure until training resumes (5min)", more=True),
     Field("electricity", "Price of electricity (0.30EUR/kWh)", more=True),
@@ -164,6 +165,19 @@ TRAINING: Final = (
     Field("in_use", "Share of all hours in which it trains (60%)", more=True),
 )
 """Fields of Plan about a whole training."""
+
+LINKS: Final = (
+    Field("link", "Kind of network", words=names_of("link"), none="the instance's", more=True),
+    Field("pcie", "Link from a GPU to its host", words=names_of("pcie"), none="the instance's", more=True),
+    Field(
+        "nvlink",
+        "NVLink between the GPUs of a server (300GB/s, or none)",
+        words=rates_of_nvlink(),
+        open=True,
+        more=True,
+    ),
+)
+"""Fields of Plan about the links of a machine."""
 
 FORMS: Final = (
     Form(
@@ -194,6 +208,7 @@ FORMS: Final = (
             Field("hours_per_day", "Hours of use a day (empty: all)", more=True),
             Field("host", "Instances", words=plan.rented(), many=True, paths=YAML, holds=HOST, none="all with a price"),
             Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none", more=True),
+            *LINKS,
             Field("gpus", "Numbers of GPUs, separated by commas (empty: the usual ones)"),
             Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
             Field("graph", "Your own graph or profile (in the --files folder)", paths=GRAPHS, more=True),
@@ -203,7 +218,7 @@ FORMS: Final = (
         plan.options,
         plan.command,
         check=plan.check,
-        group="A whole training run, failures, spot, energy; prices, hours of use, GPUs, own graph",
+        group="A whole training run, failures, spot, energy; prices, hours of use, GPUs, links, own graph",
     ),
     Form(
         "/sweep",

@@ -16,7 +16,7 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, stops
+from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, rates_of_nvlink, stops
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
@@ -42,9 +42,15 @@ PRESETS: Final = (
     ("What to rent?", "/plan?target_iteration=0.75s", "Rent a machine as fast as six T4s."),
     (
         "Train for 200 USD on spot?",
-        "/plan?dataset=ogbn-products&target_iteration=&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD&pricing=spot"
-        "&interruptions=0.05&checkpoint=30s&restart=5min",
-        "20,000 iterations on ogbn-products.",
+        "/plan?dataset=ogbn-products&target_iteration=&target_accuracy=78%25&iterations_needed=pipegcn%3D20000&method=pipegcn&max_cost=200USD"
+        "&pricing=spot&interruptions=0.05&checkpoint=30s&restart=5min",
+        "ogbn-products to 78 %: 20,000 iterations.",
+    ),
+    (
+        "Is InfiniBand worth it?",
+        "/?host=dgx-a100&device=a100-40&gpus=16&bandwidth=200&link=infiniband-hdr-200g"
+        "&pin=%3Fhost%3Ddgx-a100%26device%3Da100-40%26gpus%3D16%26bandwidth%3D200%26link%3Dethernet-200g",
+        "Two DGX A100, against Ethernet as fast.",
     ),
     ("My own graph", "/?graph=", "In place of a dataset."),
 )
@@ -74,6 +80,9 @@ class Lists(NamedTuple):
 MORE_LABELS: Final = {
     "gpus_per_server": "GPUs in a server (empty: 2, or the host's)",
     "host": "Host: CPU and links of a server",
+    "link": "Kind of network between servers",
+    "pcie": "Link from a GPU to its host",
+    "nvlink": "NVLink between the GPUs of a server (300GB/s, or none)",
     "transport": "How rows move between GPUs",
     "model": "Model",
     "layers": f"Layers, at most {MOST_OF['layers']} (empty: the dataset's)",
@@ -125,12 +134,14 @@ def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
         ],
         className="wide",
     )
-    return html.Details([html.Summary("More: own graph, model, servers, calibration, faults"), fields], open=own)
+    return html.Details([html.Summary("More: own graph, model, servers, links, calibration, faults"), fields], open=own)
 
 
 def _more(name: str, label: str, value: str) -> html.Div:
     names = names_of(name)
-    return parts.choice(name, label, value, names, none="usual") if names else parts.text_field(name, label, value)
+    if names:
+        return parts.choice(name, label, value, names, none="usual")
+    return parts.text_field(name, label, value, rates_of_nvlink() if name == "nvlink" else ())
 
 
 def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:

@@ -187,7 +187,8 @@ def with_failures(row: TargetRow) -> str:
     cost = "" if found.cost is None else f", {money(found.cost)} {row.currency}"
     every = found.checkpoint_every_s
     written = "no checkpoint" if every is None else f"a checkpoint every {format_seconds(every)}"
-    return f"; with failures ({format_number(found.failures, 2)} expected, {written}) {time}{cost}"
+    saved = "; interruptions lose no work" if found.saved else ""
+    return f"; with failures ({format_number(found.failures, 2)} expected, {written}{saved}) {time}{cost}"
 
 
 def _other_pricing(row: TargetRow) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.core.units import format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS as NAMES
 from gcnsim.report.answer.rows import labels_of, plain
-from gcnsim.report.figures.style import PLAIN, escaped, layout, time_unit
+from gcnsim.report.figures.style import LINE, PLAIN, escaped, label_lines, label_text, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Row, WhatIf
 from gcnsim.timeline.breakdown import HIDDEN, Parts, iteration_s
@@ -186,8 +186,8 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
         name, color = BENEATH[part]
         own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
         traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
-    rows = len(data.bars)
-    drawing = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
+    rows, lines = len(data.bars), max((len(label_lines(_head(bar), bar.setting)) for bar in data.bars), default=1)
+    drawing = layout(theme, f"Time per iteration ({data.unit})", height=70 + (62 + 2 * LINE * (lines - 1)) * rows)
     drawing["xaxis"] |= {"rangemode": "tozero"}
     drawing["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
     labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
@@ -226,9 +226,12 @@ def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
 
 
 def _label(bar: Bar, theme: Theme) -> str:
-    setting = f" <span style='font-size:12px;color:{theme.muted}'>{escaped(bar.setting)}</span>" if bar.setting else ""
     name = f"<b>{escaped(bar.method)}</b> (recommended)" if bar.recommended else escaped(bar.method)
-    return f"{name}{setting}"
+    return label_text(name, _head(bar), bar.setting, theme)
+
+
+def _head(bar: Bar) -> str:
+    return f"{bar.method} (recommended)" if bar.recommended else bar.method
 
 
 def _bars(

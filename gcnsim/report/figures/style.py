@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
 from gcnsim.core.units import LONG_TIMES
@@ -99,6 +100,25 @@ PLAIN: Final[Any] = {"template": {}}
 def line_legend(styled: Sequence[tuple[Any, tuple[str, str, str]]]) -> list[tuple[str, str, str]]:
     """Names, colours and dashes of lines, each with `name` and `recommended` beside its style."""
     return [(f"{line.name}{' (recommended)' * line.recommended}", color, dash) for line, (color, dash, _) in styled]
+
+
+LETTERS: Final = 42
+"""Characters of a label that a phone shows in a line."""
+
+LINE: Final = 17
+"""Pixels of a line of labels."""
+
+
+def label_lines(head: str, rest: str) -> list[str]:
+    """The lines of a bar's label after its head, which begins the first one."""
+    first, *others = wrap(f"{'x' * len(head)} {rest}", LETTERS, break_on_hyphens=False)
+    return [first[len(head) :], *others]
+
+
+def label_text(shown: str, head: str, rest: str, theme: Theme) -> str:
+    """A bar's whole label in lines: its head as it is `shown`, then the rest."""
+    lines = "<br>".join(map(escaped, label_lines(head, rest)))
+    return f"{shown}<span style='color:{theme.muted};font-size:12px'>{lines}</span>" if rest else shown
 
 
 def cut(text: str, most: int) -> str:

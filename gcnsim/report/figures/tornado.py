@@ -10,7 +10,7 @@ from gcnsim.core.terminal import UNLIMITED, aligned
 from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
-from gcnsim.report.figures.style import cut, escaped, layout, time_unit
+from gcnsim.report.figures.style import LINE, escaped, label_lines, label_text, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ROOMY = 90
 """The characters of a line with enough space for every column."""
 
-LETTERS = 44
-"""Characters above a bar of the figure."""
+THICK, SPACE = 17, 7
+"""Pixels of a bar of the figure, and below it."""
 
 NARROWEST = 10
 """Characters of a bar in a narrow terminal."""
@@ -105,17 +105,20 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
 
     shown = [swing for swing in tornado.swings if swing.reach][:most]
     unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
+    places = [0]
+    for swing in shown:
+        places.append(places[-1] + LINE * len(label_lines(swing.title, swing.range)) + THICK + SPACE)
     figure = go.Figure()
     for index, swing in enumerate(shown):
         low, high = sorted((swing.low_s, swing.high_s))
         knob = swing.name.startswith("knob ")
         figure.add_bar(
             orientation="h",
-            y=[index],
+            y=[places[index + 1] - SPACE - THICK],
             base=[low / unit.size],
             x=[(high - low) / unit.size],
-            width=0.42,
-            offset=-0.02,
+            width=THICK,
+            offset=0,
             marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
             customdata=[
                 f"{escaped(swing.title)} {escaped(swing.value)} ({escaped(swing.range)})"
@@ -124,20 +127,15 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
             hovertemplate="%{customdata}<extra></extra>",
         )
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
-            text=f"{escaped(swing.title)} "
-                 f"<span style='color:{theme.muted};font-size:12px'>{escaped(_short(swing))}</span>",
+            x=0, xref="paper", xanchor="left", yanchor="bottom", showarrow=False,
+            y=places[index + 1] - SPACE - THICK - 2,
+            text=label_text(escaped(swing.title), swing.title, swing.range, theme), align="left",
             font={"size": 13},
         )  # fmt: skip
-    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 40 * len(shown)), barmode="overlay")
+    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + places[-1]), barmode="overlay")
     figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
-    figure.update_yaxes(range=[len(shown) - 0.4, -0.7], showticklabels=False, showgrid=False)
+    figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)
     return figure
-
-
-def _short(swing: Swing) -> str:
-    """The range in words, shortened for a phone; the hover text has all of it."""
-    return cut(swing.range, max(NARROWEST, LETTERS - len(swing.title)))
 
 
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:

@@ -36,7 +36,7 @@ from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.owning import owning_figure, owning_of
-from gcnsim.report.figures.style import cut, line_legend
+from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
@@ -52,9 +52,6 @@ Legend = Sequence[tuple[str, str, bool]]
 
 MOST_OPTIONS: Final = 6
 """Options of a recommendation whose time is drawn by part."""
-
-LETTERS: Final = 40
-"""Characters above a bar that a phone shows."""
 
 
 class Section(NamedTuple):
@@ -248,7 +245,7 @@ def _options_data(advice: Advice) -> BreakdownData:
         replace(
             bar,
             method=str(number),
-            setting=cut(plain(f"{' '.join((point.row.method, *point.row.knobs))} on {point.machine}"), LETTERS),
+            setting=plain(f"{' '.join((point.row.method, *point.row.knobs))} on {point.machine}"),
             recommended=point.name == advice.choice.name,
         )
         for bar, (number, point) in zip(data.bars, shown, strict=True)

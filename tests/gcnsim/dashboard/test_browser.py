@@ -267,7 +267,7 @@ def test_the_link_to_a_page_is_copied(looking: Looking) -> None:
     looking.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     looking.open("/?gpus=2&methods=pipegcn")
     looking.headline()
-    looking.page.click("#link")
+    looking.page.click("#here")
     for _ in range(50):
         if looking.page.evaluate("navigator.clipboard.readText()"):
             break

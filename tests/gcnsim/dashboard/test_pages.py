@@ -386,3 +386,11 @@ def test_a_field_says_what_is_wrong_with_it(folder: Path, path: str, name: str, 
     assert form is not None
     found = form.wrong(name, text, Files(folder, folder))
     assert found == wrong if not wrong else wrong in found
+
+
+def test_no_two_parts_of_a_page_have_one_name() -> None:
+    page = what_if.layout(PageQuestion(), what_if.Lists(("reddit",), ("t4",), (), (), ()), own=True)
+    parts: Any = page._traverse()  # type: ignore[no-untyped-call]
+    names = [str(part.id) for part in parts if getattr(part, "id", None)]
+    assert "link" in names
+    assert len(names) == len({*names})

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,10 +121,18 @@ def test_own_prices_are_those_of_the_command_line(tmp_path: Path) -> None:
 
 def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:
     hosts = ("g4dn.xlarge", "g4dn.12xlarge", "g5.12xlarge")
-    advice = api.recommend(target_iteration="2s", gpus=(2, 4, 8), method=["pipegcn", "psc-gcn"], host=list(hosts)).told
+    links = {"link": "infiniband-ndr", "pcie": "pcie5-x16", "nvlink": "100GB/s"}
+    asked: dict[str, Any] = {
+        "target_iteration": "2s",
+        "gpus": (2, 4, 8),
+        "method": ["pipegcn", "psc-gcn"],
+        "host": list(hosts),
+        **links,
+    }
+    advice = api.recommend(**asked).told
     assert len(advice.rows) > 2
     for point in advice.rows:
-        address = what_if_address(point)
+        address = what_if_address(point, asked)
         assert address is not None, point.name
         question = read_address(address.removeprefix("/"))
         (row,) = answers.rows([question.row_options(None, *question.named)])

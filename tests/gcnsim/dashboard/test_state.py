@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from gcnsim.core.errors import ScenarioError
+from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.dashboard.state import BANDWIDTHS, PageQuestion, moved, read_address, stops
 
 
@@ -21,6 +21,7 @@ def test_the_first_question_has_no_query() -> None:
         PageQuestion(gpus=24, bandwidth=2.5, beside=25.0, tau=0, epsilon=1.0, cache=30.0, figure="gpus"),
         PageQuestion(dataset="yelp", device="a100-80", methods=("psc-gcn", "pipegcn")),
         PageQuestion(graph="folder with space/my graph.profile"),
+        PageQuestion(link="infiniband-ndr", pcie="pcie5-x16", nvlink="none"),
         PageQuestion(gpus_per_server="4", host="g4dn.12xlarge", model="gat", layers="3", rate="10%"),
     ],
 )
@@ -48,6 +49,9 @@ def test_an_address_restores_its_question(question: PageQuestion) -> None:
         ("?gpus_per_server=1,2", "gpus_per_server: '1,2' is not allowed; one value"),
         ("?host=/etc/host.yaml", "host: unknown"),
         ("?model=gan", "model: unknown"),
+        ("?link=pcie4-x16", "link: unknown 'pcie4-x16'; known: efa"),
+        ("?pcie=16GB/s", "pcie: unknown"),
+        ("?nvlink=300", "nvlink: '300' has no unit"),
         ("?rate=2", "rate: "),
         ("?layers=17", "layers: 17 is not allowed; at most 16 here, more on the command line"),
         ("?hidden=4097", "hidden: 4097 is not allowed; at most 4096 here"),
@@ -56,7 +60,7 @@ def test_an_address_restores_its_question(question: PageQuestion) -> None:
     ],
 )
 def test_what_no_slider_could_have_set_is_refused(query: str, message: str) -> None:
-    with pytest.raises(ScenarioError) as error:
+    with pytest.raises(GcnsimError) as error:
         read_address(query)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
@@ -75,6 +79,8 @@ def test_the_command_line_asks_the_same() -> None:
     assert shlex.split(content)[2:] == [
         *("--gpus", "6", "--bandwidth", "15Gbps,25Gbps", "--dataset", "yelp", "--method", "full-graph")
     ]
+    linked = PageQuestion(methods=("full-graph",), link="efa", pcie="pcie5-x16", nvlink="300GB/s").command()
+    assert linked.endswith(" --method full-graph --link efa --pcie pcie5-x16 --nvlink 300GB/s")
     assert "'$(rm x).npz'" in PageQuestion(graph="$(rm x).npz").command()
 
 

@@ -65,6 +65,60 @@ def test_a_simulated_training_on_three_servers_takes_as_long_as_is_answered() ->
     assert total / trainings == pytest.approx(failures.seconds(pieces * often, servers), rel=0.01)
 
 
+def test_a_checkpoint_in_the_notice_loses_no_work_as_a_simulation_says() -> None:
+    servers, pieces, trainings, checkpoint, restart = 3, 20, 1500, 60.0, 300.0
+    failures = Failures(1 / 200, 0.3, checkpoint, restart, saved=True)
+    often = failures.interval(1e6, servers)
+    assert often is not None
+    assert often == pytest.approx(best_interval(checkpoint, 200 * 3600.0 / servers))
+    draw = np.random.default_rng(12)
+
+    def event() -> tuple[float, bool]:
+        """Seconds until the next one, and whether it comes with a notice."""
+        failed, taken = (3600.0 * draw.exponential(hours, servers).min() for hours in (200.0, 1 / 0.3))
+        return min(failed, taken), taken < failed
+
+    def restarted() -> float:
+        passed = 0.0
+        while (lost := event()[0]) < restart:
+            passed += lost
+        return passed + restart
+
+    total = 0.0
+    for _ in range(pieces * trainings):
+        left = often + checkpoint
+        while left > 0.0:
+            after, noticed = event()
+            worked = min(after, left)
+            total += worked
+            left -= worked
+            if left > 0.0:
+                total += checkpoint * noticed + restarted()
+                left = left if noticed else often + checkpoint
+    assert total / trainings == pytest.approx(failures.seconds(pieces * often, servers), rel=0.01)
+    assert failures.seconds(pieces * often, servers) < replace(failures, saved=False).seconds(pieces * often, servers)
+
+
+def test_spot_with_a_notice_is_cheaper_and_says_why() -> None:
+    question: dict[str, Any] = {
+        "gpus": 6, "method": "pipegcn", "iterations_needed": 500_000, "checkpoint": "30s", "restart": "5min",
+        "prices": SPOT_PRICES, "interruptions": 0.05, "processes": 1,
+    }  # fmt: skip
+    told = gcnsim.what_if(**question, interruption_notice="30s")
+    (row,), (lost,) = (item.payload["target"]["rows"] for item in (told, gcnsim.what_if(**question)))
+    rate = 3 * 0.05 / 3600
+    restart = math.expm1(300 * rate) / rate
+    assert row["failures"]["seconds"] == pytest.approx(row["seconds"] * (1 + rate * (30 + restart)))
+    assert row["failures"]["checkpoint_every_s"] is None
+    assert row["failures"]["saved"] is True
+    assert "saved" not in lost["failures"]
+    assert row["failures"]["cost"] < lost["failures"]["cost"]
+    assert row["other_pricing"]["break_even_per_hour"] > lost["other_pricing"]["break_even_per_hour"]
+    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    validate(dict(told.payload), schema)
+    assert "expected, no checkpoint; interruptions lose no work)" in " ".join(str(told).split())
+
+
 SPOT_PRICES = gcnsim.PriceBook.of(pricing="spot")
 
 
@@ -140,6 +194,17 @@ def test_a_training_without_a_checkpoint_says_so() -> None:
         ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint and --restart, both"),
         ({"checkpoint": "30s"}, "--checkpoint: failures need --checkpoint and --restart, both"),
         ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
+        ({"interruption_notice": "2min", "checkpoint": "30s", "restart": "1min"}, "--interruption-notice: is of inter"),
+        (
+            {
+                "interruption_notice": "9s",
+                "interruptions": 1.0,
+                "checkpoint": "30s",
+                "restart": "1min",
+                "prices": gcnsim.PriceBook.of(pricing="spot"),
+            },
+            "--interruption-notice: no checkpoint of 30 s fits into 9 s; leave it out",
+        ),
         ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
     ],
 )

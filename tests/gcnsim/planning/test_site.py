@@ -55,6 +55,20 @@ def test_recommend_refuses_a_power_above_a_board_with_one_line(capsys: pytest.Ca
     assert capsys.readouterr().err == "gcnsim: --gpu-power: 71W is not allowed for t4; at most its board power (70W)\n"
 
 
+def test_recommend_gives_a_power_to_the_gpus_that_can_draw_it() -> None:
+    said: list[str] = []
+    watts: dict[tuple[str, str | None], float] = {}
+    for minimise, power in (("cost", "200W"), ("cost", None), ("time", "200W"), ("time", None)):
+        found = gcnsim.recommend(
+            gpus=2, method="pipegcn", device=["t4", "a100-40"], target_iteration="9s", minimise=minimise, pue=1.2,
+            gpu_power=power, notice=said.append, prices=gcnsim.PriceBook.of(["t4=0.01USD/h"]),
+        )  # fmt: skip
+        watts[found.told.choice.row.device, power] = found.payload["energy"]["rows"][0]["watts"]
+    assert said == ["--gpu-power: 1 of 2 kinds of GPU (t4) cannot draw 200W; they keep their own power"] * 2
+    assert watts["t4", "200W"] == watts["t4", None]
+    assert watts["a100-40", "200W"] != watts["a100-40", None]
+
+
 def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     figures = {"memory": "16GB", "memory_bandwidth": "300GB/s", "flops_fp32": "8TFLOPS", "power": "100W"}

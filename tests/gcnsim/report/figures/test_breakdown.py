@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gcnsim.report.figures.breakdown import Bar, Segment, breakdown_data, breakdown_figure, parts_data
+from gcnsim.report.figures.style import LETTERS
 from gcnsim.report.palette import DARK, RECOMMENDED
 from gcnsim.timeline.breakdown import Parts
 from tests.gcnsim.results.made import answer_of
@@ -93,3 +96,14 @@ def test_the_recommended_setting_has_its_colour(answered: dict[str, Any]) -> Non
         label = figure.to_dict()["layout"]["annotations"][0]
         assert "(recommended)" in label["text"]
         assert label["font"]["color"] == color
+
+
+def test_a_long_label_is_whole_in_lines_that_a_phone_shows(payload: dict[str, Any]) -> None:
+    setting = "bns-gcn rate 0.1 on 1 x Standard_ND96amsr_A100_v4 (8 x a100-80)"
+    data = breakdown_data(answer_of(payload))
+    long = replace(data, bars=(replace(data.bars[0], method="3", setting=setting, recommended=True), *data.bars[1:]))
+    figures = [breakdown_figure(each).to_dict()["layout"] for each in (data, long)]
+    text = re.sub(r"</?(b|span[^>]*)>", "", figures[1]["annotations"][0]["text"])
+    assert text.replace("<br>", " ") == f"3 (recommended) {setting}"
+    assert max(map(len, text.split("<br>"))) <= LETTERS
+    assert figures[1]["height"] > figures[0]["height"], "further lines have room"
