@@ -227,7 +227,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
 def _flows(columns: Columns, bundle: IntArray, links: Links, spare: tuple[int, ...]) -> Flows:
     """No active flow, with room for one per stream of a bundle."""
     size, groups = links.group.size, links.last.size
-    room_at = columns.derived(f"room of {size} bundles, {spare}", lambda: _room(bundle, columns.stream, size))
+    room_at = columns.lately("room", (size, spare), lambda: _room(bundle, columns.stream, size))
     return Flows(
         counts=_ints(size),
         room_at=room_at,

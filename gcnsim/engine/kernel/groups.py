@@ -106,7 +106,7 @@ def _used_routes(columns: Columns, flows: BoolArray) -> tuple[IntArray, IntArray
 def _structure(
     count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]
 ) -> tuple[Links, IntArray, IntArray]:
-    return columns.derived(f"groups of {count} links, {spare}", lambda: _groups(count, columns, flows, spare))
+    return columns.lately("groups", (count, spare), lambda: _groups(count, columns, flows, spare))
 
 
 def _groups(count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]) -> tuple[Links, IntArray, IntArray]:
