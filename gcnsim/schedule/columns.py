@@ -23,6 +23,9 @@ T = TypeVar("T")
 LARGE: Final = 1_000_000
 """From this number of ops on, integers have 32 bits and cheap results are not cached; about 300 GPUs."""
 
+FEW: Final = 8
+"""Keys of a result that are kept where each is large (`Columns.lately`)."""
+
 EVERY: Final = slice(None)
 
 Route = tuple[int, ...]
@@ -93,6 +96,17 @@ class Columns:
         if found is None or found[0] != key:
             found = self._found[name] = key, make()
         return found[1]
+
+    def lately(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
+        """The same as `derived` for the last `FEW` keys."""
+        kept: dict[Hashable, T] = self.derived(name, dict)
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = make()
+            for old in list(kept)[:-FEW]:
+                # Threads share the dictionary: another one may have dropped it.
+                kept.pop(old, None)
+        return found
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
         """The same ops with other delays of routes, float64[R] each."""

@@ -37,9 +37,11 @@ from __future__ import annotations
 
 from math import ceil, inf
 
+from gcnsim.engine.kernel.filling import fill
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
+from gcnsim.engine.kernel.matrix import settle_all
 from gcnsim.engine.kernel.memory import DONE, GRAIN, NOW, Calendar, Flows, Grains, Links, State
-from gcnsim.engine.kernel.sharing import advance_group, count, fill, settle_all
+from gcnsim.engine.kernel.sharing import advance_group, count
 from gcnsim.engine.kernel.simd_loops import LANES, block_within, pitch, rate_rows, soonest
 
 
@@ -161,12 +163,12 @@ def _write_rates(links: Links, flows: Flows, grains: Grains, group: int, limit: 
     """Write the rates of a group shared as a matrix, and note what is done within `limit`."""
     columns, first = pitch(links.receivers[group]), links.first_link[group]
     middle = first + pitch(links.senders[group])
-    rates, number, heads, service = flows.rates, flows.number, flows.heads, flows.service
+    rates, heads, service = flows.rates, flows.heads, flows.service
     level, step = links.level, links.step
     for sender in range(links.senders[group]):
         begin = links.first_bundle[group] + sender * columns
         end, mine, when = begin + columns, level[first + sender], step[first + sender]
-        lacks = rate_rows(rates, number, heads, service, begin, end, level, step, middle, columns, mine, when, limit)
+        lacks = rate_rows(rates, heads, service, begin, end, level, step, middle, columns, mine, when, limit)
         while lacks <= 0.0 and begin < end:
             begin = block_within(heads, service, rates, begin, end, limit)
             if begin < end:

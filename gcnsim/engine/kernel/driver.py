@@ -130,7 +130,7 @@ def layout(schedule: Schedule, most: int, large: int = LARGE) -> State:
     calendar.scalar[GRAIN] = grain
     grains = _grains(ops, links, grain, large)
     if grains.grouped.any():
-        slots, key_at, rate_at = remembered(np.diff(links.first_bundle), links.alone | grains.grouped)
+        slots, key_at, rate_at = remembered(np.diff(links.first_bundle), links.kept, links.alone | grains.grouped)
         links = links._replace(slots=slots, key_at=key_at, rate_at=rate_at)
     known = Known(
         np.broadcast_to(np.int64(0), int(links.key_at[-1])), np.broadcast_to(0.0, int(links.rate_at[-1]))
@@ -227,7 +227,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
 def _flows(columns: Columns, bundle: IntArray, links: Links, spare: tuple[int, ...]) -> Flows:
     """No active flow, with room for one per stream of a bundle."""
     size, groups = links.group.size, links.last.size
-    room_at = columns.derived(f"room of {size} bundles, {spare}", lambda: _room(bundle, columns.stream, size))
+    room_at = columns.lately("room", (size, spare), lambda: _room(bundle, columns.stream, size))
     return Flows(
         counts=_ints(size),
         room_at=room_at,
@@ -243,6 +243,7 @@ def _flows(columns: Columns, bundle: IntArray, links: Links, spare: tuple[int, .
         crossing=np.zeros(links.capacity.size),
         words=_ints(int(links.word_at[-1])),
         mark=_ints(groups),
+        live=_ints(int(links.live_at[-1])),
     )
 
 

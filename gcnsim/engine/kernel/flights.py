@@ -6,6 +6,7 @@ from math import ceil, inf
 
 from gcnsim.engine.kernel.coarse import finish_coarse, join_coarse, share_coarse
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
+from gcnsim.engine.kernel.matrix import planes_in_use
 from gcnsim.engine.kernel.memory import (
     DIRTY_HEAD,
     DIRTY_SIZE,
@@ -19,7 +20,7 @@ from gcnsim.engine.kernel.memory import (
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, planes_in_use, share
+from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, share
 from gcnsim.engine.kernel.simd_loops import LANES, pitch, serve
 
 OP = 2**32 - 1
@@ -129,7 +130,7 @@ def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle
         flows.heads[bundle] = flows.target[base]
     else:
         flows.heads[bundle] = inf
-        flows.service[bundle] = 0.0
+        flows.service[bundle], flows.rates[bundle] = 0.0, 0.0
 
 
 def backlog(state: State, op: int) -> int:

@@ -1,7 +1,7 @@
 """The links of a schedule in groups that no flow connects, and the bundles of equal flows that cross each group.
 
 What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group, each group padded to
-whole rows; where a group is shared as a matrix (`sharing.fill_dense`), its links are its senders, then its receivers,
+whole rows; where a group is shared as a matrix (`matrix.fill_dense`), its links are its senders, then its receivers,
 then those that are never full; its bundles all pairs of senders and receivers, each row padded, as often as a pair has
 bundles, and then those beside the matrix.
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray
 from gcnsim.engine.fairness import connected
-from gcnsim.engine.kernel.memory import PACKED, Links
+from gcnsim.engine.kernel.memory import BITS, PACKED, Links
 from gcnsim.engine.kernel.simd_loops import LANES, pitch
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.timeline import PS_PER_S
@@ -106,7 +106,7 @@ def _used_routes(columns: Columns, flows: BoolArray) -> tuple[IntArray, IntArray
 def _structure(
     count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]
 ) -> tuple[Links, IntArray, IntArray]:
-    return columns.derived(f"groups of {count} links, {spare}", lambda: _groups(count, columns, flows, spare))
+    return columns.lately("groups", (count, spare), lambda: _groups(count, columns, flows, spare))
 
 
 def _groups(count: int, columns: Columns, flows: BoolArray, spare: tuple[int, ...]) -> tuple[Links, IntArray, IntArray]:
@@ -145,6 +145,7 @@ class _Numbers:
     shared: list[int] = field(default_factory=list)
     routes: list[tuple[int, ...]] = field(default_factory=list)
     crossing: list[list[int]] = field(default_factory=list)
+    ordered: list[list[int]] = field(default_factory=list)
     senders: list[int] = field(default_factory=list)
     receivers: list[int] = field(default_factory=list)
     planes: list[int] = field(default_factory=list)
@@ -169,6 +170,7 @@ class _Numbers:
         self.turned.append(self.turned[-1] + receivers * planes * pitch(senders) + (LANES if senders else 0))
         self.first_bundle.append(len(self.routes))
         self.first_link.append(len(self.capacity))
+        self.ordered.append([self.of[kind] for kind in kinds])
 
     def _add_links(self, links: Sequence[int], spare: int = 0) -> None:
         """Add the links, and padding."""
@@ -232,11 +234,13 @@ class _Numbers:
     def links(self) -> Links:
         """The groups without active flows."""
         route_at, route = _flat(self.routes)
-        crossing_at, crossing = _flat(self.crossing)
+        live_at, ordered, word, bit = _live(self.ordered, len(self.routes))
+        crossing_at, crossing, crossing_bits = _crossing(self.crossing, word, bit)
         group = np.repeat(np.arange(len(self.shared), dtype=np.int64), np.diff(self.first_bundle))
         size, bundles, groups = len(self.capacity), len(self.routes), len(self.shared)
         sizes, alone = np.diff(self.first_bundle), np.array(self.alone, np.int64)
-        slots, key_at, rate_at = remembered(sizes, alone)
+        kept = _kept(sizes, self.senders, self.receivers, self.planes)
+        slots, key_at, rate_at = remembered(sizes, kept, alone)
         return Links(
             first_bundle=np.array(self.first_bundle, np.int64),
             first_link=np.array(self.first_link, np.int64),
@@ -246,6 +250,11 @@ class _Numbers:
             route=route,
             crossing_at=crossing_at,
             crossing=crossing,
+            crossing_bits=crossing_bits,
+            word=word,
+            bit=bit,
+            ordered=ordered,
+            live_at=live_at,
             senders=np.array(self.senders, np.int64),
             receivers=np.array(self.receivers, np.int64),
             planes=np.array(self.planes, np.int64),
@@ -258,7 +267,10 @@ class _Numbers:
             key_at=key_at,
             rate_at=rate_at,
             token=_tokens(sizes),
-            rising=np.zeros(bundles, np.int64),
+            rising=np.zeros(int(live_at[-1]), np.int64),
+            following=np.zeros(bundles, np.int64),
+            ring=np.zeros(size, np.int64),
+            kept=kept,
             capacity=np.array(self.capacity, np.float64),
             left=np.zeros(size),
             weight=np.zeros(size),
@@ -270,14 +282,43 @@ class _Numbers:
         )
 
 
-def remembered(sizes: IntArray, never: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Of groups of so many bundles, int64[G], how many sharings are remembered, and where: slots, key_at and rate_at of
-    `Links`; never: 1 of a group that remembers none."""
+def _kept(sizes: IntArray, senders: Sequence[int], receivers: Sequence[int], planes: Sequence[int]) -> IntArray:
+    """Words of a sharing of each group: rates of all bundles, or of those beside a matrix, levels and steps of its
+    links."""
+    rows, columns = (np.array([pitch(side) for side in sides], np.int64) for sides in (senders, receivers))
+    beside = sizes - np.array(senders, np.int64) * np.array(planes, np.int64) * columns
+    return np.where(rows > 0, 2 * (rows + columns) + beside, sizes)
+
+
+def remembered(sizes: IntArray, kept: IntArray, never: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of groups of so many bundles, int64[G], how many sharings of `kept` words are remembered, and where: slots,
+    key_at and rate_at of `Links`; never: 1 of a group that remembers none."""
     words = _words(sizes)
-    most = np.minimum(ROOM // (words + sizes), MOST_KEPT) * (1 - never)
+    most = np.minimum(ROOM // (words + kept), MOST_KEPT) * (1 - never)
     slots = np.array([1 << int(item).bit_length() - 1 if item else 0 for item in most.tolist()], np.int64)
-    key_at, rate_at = (np.cumsum(np.append(0, slots * amounts)) for amounts in (words, sizes))
+    key_at, rate_at = (np.cumsum(np.append(0, slots * amounts)) for amounts in (words, kept))
     return slots, key_at, rate_at
+
+
+def _live(groups: Sequence[Sequence[int]], bundles: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Of groups of bundles in order, `Links.live_at`, `ordered`, `word` and `bit`."""
+    at = np.cumsum([0, *(-(-len(group) // BITS) for group in groups)], dtype=np.int64)
+    ordered = np.zeros(int(at[-1]) * BITS, np.int64)
+    word, bit = np.zeros(bundles, np.int64), np.zeros(bundles, np.int64)
+    for begin, group in zip(at.tolist(), groups, strict=False):
+        places = begin * BITS + np.arange(len(group))
+        ordered[places] = group
+        word[group], bit[group] = places // BITS, np.int64(1) << places % BITS
+    return at, ordered, word, bit
+
+
+def _crossing(links: Sequence[Sequence[int]], word: IntArray, bit: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of the bundles that cross each link, in order, `Links.crossing_at`, `crossing` and `crossing_bits`."""
+    at, bundles = _flat(links)
+    words, link = word[bundles], np.repeat(np.arange(len(links)), np.diff(at))
+    first = np.flatnonzero(np.diff(words, prepend=-1) | np.diff(link, prepend=-1))
+    bits = np.add.reduceat(bit[bundles], first) if first.size else bit[:0]
+    return np.searchsorted(link[first], np.arange(len(links) + 1)), words[first], bits
 
 
 def _words(sizes: IntArray) -> IntArray:

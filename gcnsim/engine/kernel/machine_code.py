@@ -12,7 +12,20 @@ from typing import Any, Final
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from gcnsim.engine.kernel import NEEDED, coarse, core_turns, flights, heaps, memory, run, sharing, simd_loops, views
+from gcnsim.engine.kernel import (
+    NEEDED,
+    coarse,
+    core_turns,
+    filling,
+    flights,
+    heaps,
+    matrix,
+    memory,
+    run,
+    sharing,
+    simd_loops,
+    views,
+)
 from gcnsim.engine.kernel.memory import ARRAYS
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
 
@@ -20,9 +33,9 @@ OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": Fal
 """No memory allocation; division by zero gives infinity; indices are not checked."""
 
 CALLED: Final[tuple[Callable[..., Any], ...]] = (
-    sharing.fill,
-    sharing.settle_all,
-    sharing.fill_dense,
+    filling.fill,
+    matrix.settle_all,
+    matrix.fill_dense,
     coarse.join_coarse,
     coarse.finish_coarse,
     coarse.share_coarse,
@@ -42,7 +55,7 @@ def object_code() -> tuple[str, bytes]:
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
     use_vectors()
-    for module in (views, heaps, simd_loops, sharing, coarse, flights, core_turns, run):
+    for module in (views, heaps, simd_loops, filling, matrix, sharing, coarse, flights, core_turns, run):
         for function in vars(module).values():
             if getattr(function, "__module__", None) == module.__name__ and function not in (run.run, *WRITTEN):
                 _compilable(function)

@@ -69,7 +69,7 @@ LATENCY, STARTUP, QUEUE = 1, 2, 0
 """Which are those of `Ops`, the last of the arrays of floats."""
 CAPACITY, SUPPLY = 1, 8
 """Which of the arrays of floats are those of `Links`."""
-WORDS, RATES = 85, 23
+WORDS, RATES = 94, 23
 """Which are those of `Known`, the last of the arrays of floats."""
 
 ASKS, STUCK, STOPPED = 1, 2, 3
@@ -129,14 +129,17 @@ class Calendar(NamedTuple):
 
 class Links(NamedTuple):
     """G groups of links, their B bundles and L links, numbered through. first_bundle, first_link: int64[G + 1].
-    shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
-    of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
+    shared: the first link of each group that is a bundle's own cap. route_at, route: the links of each
+    bundle. live_at: int64[G + 1], where the words of each group begin in `Flows.live`; word, bit: of each bundle, its
+    bit there, in the order of its group (`ordered`, by bit). crossing_at, crossing, crossing_bits: the bundles of each
+    link, as (offset, word, bits). senders, receivers: of a group that is shared as a matrix
     (`fill_dense`), 0 of others; planes: the most bundles of a sender and a receiver; rank: of its links, which of
     equally tight ones goes first. turned: where its transposed counts begin in `Flows.number`. alone: 1 of a group that
     one bundle has to itself. slots: of each group, how many sharings are remembered (`sharing.share`), 0 or a power of
     two; word_at: int64[G + 1], where its counts begin in `Flows.words`; key_at, rate_at: where its sharings begin in
-    `Known`. token: by bundle, what a flow of it adds to `Flows.mark`. capacity: units per picosecond. rising: room to
-    work in, by bundle; left, weight, share, level, step, waiting: by link. supply: the capacity, and what is owed
+    `Known`. token: by bundle, what a flow of it adds to `Flows.mark`. capacity: units per picosecond. kept: of each
+    group, the words of a sharing in `Known.rates`. rising, following, ring: room to work in, by word, by bundle and by
+    link; left, weight, share, level, step, waiting: by link. supply: the capacity, and what is owed
     besides."""
 
     first_bundle: IntArray
@@ -147,6 +150,11 @@ class Links(NamedTuple):
     route: IntArray
     crossing_at: IntArray
     crossing: IntArray
+    crossing_bits: IntArray
+    word: IntArray
+    bit: IntArray
+    ordered: IntArray
+    live_at: IntArray
     senders: IntArray
     receivers: IntArray
     planes: IntArray
@@ -160,6 +168,9 @@ class Links(NamedTuple):
     rate_at: IntArray
     token: IntArray
     rising: IntArray
+    following: IntArray
+    ring: IntArray
+    kept: IntArray
     capacity: FloatArray
     left: FloatArray
     weight: FloatArray
@@ -187,6 +198,7 @@ class Flows(NamedTuple):
     before: IntArray
     words: IntArray
     mark: IntArray
+    live: IntArray
     target: FloatArray
     rates: FloatArray
     service: FloatArray
@@ -288,6 +300,9 @@ class State(NamedTuple):
     grains: Grains
     known: Known
 
+
+BITS: Final = 62
+"""Bundles in a word of bits, which is never negative."""
 
 PACKED: Final = 15
 """Counts of flows in a word, of four bits each."""

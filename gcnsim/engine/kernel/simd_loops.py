@@ -28,6 +28,11 @@ def place_of(values: FloatArray, begin: int, value: float) -> int:
     return index
 
 
+def lowest(bits: int) -> int:
+    """The place of the lowest bit of `bits`, which has one."""
+    return int(bits & -bits).bit_length() - 1
+
+
 def restart(
     left: FloatArray,
     weight: FloatArray,
@@ -100,7 +105,6 @@ def divide(left: FloatArray, weight: FloatArray, share: FloatArray, begin: int, 
 
 def rate_rows(
     rates: FloatArray,
-    number: FloatArray,
     heads: FloatArray,
     service: FloatArray,
     begin: int,
@@ -115,15 +119,16 @@ def rate_rows(
 ) -> float:
     """Write the rates of a sender's flows: the level of the link of a flow that was settled first.
 
-    begin, end: its bundles, in rows of `width` receivers; number: their flows. level, step: the levels of the
-    receivers, from `first` on, and when they were settled; mine, when: those of the sender. Returns the least of the
-    remaining units of a bundle's first flow minus what it receives in `limit`: negative if one may finish earlier.
+    begin, end: its bundles, in rows of `width` receivers; heads: infinite for those without flows. level, step: the
+    levels of the receivers, from `first` on, and when they were settled; mine, when: those of the sender. Returns the
+    least of the remaining units of a bundle's first flow minus what it receives in `limit`: negative if one may finish
+    earlier.
     """
     found = inf
     for index in range(width):
         risen = mine if when < step[first + index] else level[first + index]
         for bundle in range(begin + index, end + index, width):
-            rate = risen if number[bundle] > 0.0 else 0.0
+            rate = risen if heads[bundle] < inf else 0.0
             rates[bundle] = rate
             found = min(found, heads[bundle] - service[bundle] - limit * rate)
     return found

@@ -147,6 +147,10 @@ def _place_of(code: _Code, values: Any, begin: Any, value: Any) -> Any:
     return builder.add(place, builder.zext(lane, _WORD))
 
 
+def _lowest(code: _Code, bits: Any) -> Any:
+    return code.builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
+
+
 def _restart(
     code: _Code,
     left: Any,
@@ -228,7 +232,6 @@ def _divide(code: _Code, left: Any, weight: Any, share: Any, begin: Any, end: An
 def _rate_rows(
     code: _Code,
     rates: Any,
-    number: Any,
     heads: Any,
     service: Any,
     begin: Any,
@@ -241,16 +244,17 @@ def _rate_rows(
     when: Any,
     limit: Any,
 ) -> Any:
-    builder, none = code.builder, code.row(0.0)
+    builder, none, never = code.builder, code.row(0.0), code.row(inf)
     mines, whens, limits = code.row(mine), code.row(when), code.row(limit)
 
     def receivers(receiver: Any, carried: Values) -> Values:
         risen = code.choose(code.below(whens, code.load(step, receiver)), mines, code.load(level, receiver))
 
         def row(bundle: Any, carried: Values) -> Values:
-            rate = code.choose(code.below(none, code.load(number, bundle)), risen, none)
+            head = code.load(heads, bundle)
+            rate = code.choose(code.below(head, never), risen, none)
             code.store(rates, bundle, rate)
-            lacks = builder.fsub(code.load(heads, bundle), code.load(service, bundle))
+            lacks = builder.fsub(head, code.load(service, bundle))
             return [code.lesser(builder.fsub(lacks, builder.fmul(limits, rate)), carried[0])]
 
         shift = builder.sub(receiver, first)
@@ -294,6 +298,7 @@ def _serve(code: _Code, service: Any, rates: Any, heads: Any, begin: Any, end: A
 
 WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
     simd_loops.place_of: (types.int64, _place_of),
+    simd_loops.lowest: (types.int64, _lowest),
     simd_loops.restart: (types.float64, _restart),
     simd_loops.settle: (types.float64, _settle),
     simd_loops.take: (types.void, _take),

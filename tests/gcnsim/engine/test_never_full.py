@@ -15,6 +15,7 @@ from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.hardware.link_specs import Link, LinkSpec
 from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
+from gcnsim.schedule.columns import FEW
 from gcnsim.timeline import OpKind
 from tests.gcnsim.engine.test_kernel import compare, kernel, many, scenario, unequal, written
 
@@ -61,3 +62,10 @@ def test_links_that_are_never_full_are_left_out_of_the_matrix(kernel: Kernel, ba
     assert (links.planes.max() > 1) == (bandwidth != "200Gbps")
     compare(schedule, 1, [uncompiled, kernel])
     compare(unequal(schedule), 4, [kernel])
+
+
+def test_the_groups_of_few_sets_of_links_are_kept() -> None:
+    columns = written(scenario("full-graph", cluster={"gpus": 2})).columns
+    made = [columns.lately("tried", key, lambda key=key: [key]) for key in range(2 * FEW)]  # type: ignore[misc]
+    assert columns.lately("tried", 2 * FEW - 1, list) is made[-1]
+    assert len(columns._found["tried"]) == FEW
