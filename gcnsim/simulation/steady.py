@@ -9,6 +9,10 @@ has returned, the iterations in between are whole periods of the pipeline. Their
 falls behind by a share x of an iteration per iteration sets the pace eventually. The mean is then wrong by at most x.
 An op that gets ahead by y only shows that a queue is still settling (measured: up to 0.6 y in the mean).
 
+A pipeline that starts with all workers in step may stay so for some 20 iterations, up to 17 % slower than later: two
+links take turns in waiting for each other, until sampled graphs have moved the workers apart. Its state returns
+meanwhile. So a sampled pipeline is only believed early where its pace is near the analytic lower bound.
+
 `MeasurementWindow` holds the measured iterations of each worker: its activity at every instant.
 """
 
@@ -21,10 +25,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.engine import Run, timeline_near
-from gcnsim.schedule import COMPUTE_STREAM, Schedule, resource_loads
-from gcnsim.timeline import PHASE, Intervals, Phase
+from gcnsim.schedule import COMPUTE_STREAM, Schedule, lower_bound, resource_loads
+from gcnsim.timeline import PHASE, PS_PER_S, Intervals, Phase
 from gcnsim.timeline.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
 
 PAUSE: Final = "pause"
@@ -192,6 +196,9 @@ WIDEST = 30
 A few graphs in turn, or an alternating pipeline, may take several rounds until a state returns.
 """
 
+NEAR_BOUND = 1.02
+"""A pace of at most so many lower bounds is at most 2 % too slow, whatever follows: the run may end early."""
+
 STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
 
@@ -232,8 +239,9 @@ class Steady:
 
     measured: the most iterations that are measured. least: the fewest (constant schedules repeat exactly, sampled ones
     are averaged). settling: the most measured iterations if no state returns earlier: whole rounds of the sampled
-    graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
-    after which a run ends even if it has not settled.
+    graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. moved_apart:
+    iterations after which the state of a sampled pipeline is believed, however slow. most: iterations after which a run
+    ends even if it has not settled.
     """
 
     def __init__(self, schedule: Schedule, measured: int) -> None:
@@ -248,7 +256,12 @@ class Steady:
         self.settling = measured if varies else max(measured, WIDEST)
         self._round = 1 if constant else schedule.demand.shape[0]
         self.warm_up = 1 + schedule.depth
+        columns = schedule.columns
+        pipelined = bool((np.diff(columns.wait_at) > columns.after).any())
+        waits = pipelined and not (constant or varies or self.cycle > 1)
+        self.moved_apart = self.warm_up + (2 * self.settling if waits else 0)
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
+        self._schedule = schedule
         self._load = self._loads(schedule) if not (constant or varies or self.cycle > 1) else None
         self._closing = np.array(schedule.ends)
         self._ops = schedule.columns.size
@@ -261,8 +274,21 @@ class Steady:
         return np.concatenate([[0.0], np.cumsum(each)])
 
     def enough(self, ends: IntArray) -> bool:
-        """Whether the state of an earlier iteration has returned."""
-        return ends.shape[0] >= self.warm_up + self.least and self.window(ends).settled
+        """Whether the state of an earlier iteration has returned, and will not be left for a faster one."""
+        count = ends.shape[0]
+        if count < self.warm_up + self.least:
+            return False
+        window = self.window(ends)
+        return window.settled and (count >= self.moved_apart or self._near_bound(ends, window.first))
+
+    @cached_property
+    def _bound_s(self) -> Seconds:
+        return lower_bound(self._schedule)
+
+    def _near_bound(self, ends: IntArray, first: int) -> bool:
+        """Whether the mean of the iterations from `first` on is near the lower bound."""
+        closing, count = ends[[first - 1, -1]][:, self._closing].max(axis=1), int(ends.shape[0]) - first
+        return float(closing[1] - closing[0]) / PS_PER_S <= NEAR_BOUND * self._bound_s * count
 
     def window(self, ends: IntArray) -> Window:
         """The iterations to measure: in the later half of the run, those whose state returns best.
