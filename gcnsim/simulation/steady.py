@@ -9,6 +9,10 @@ has returned, the iterations in between are whole periods of the pipeline. Their
 falls behind by a share x of an iteration per iteration sets the pace eventually. The mean is then wrong by at most x.
 An op that gets ahead by y only shows that a queue is still settling (measured: up to 0.6 y in the mean).
 
+A pipeline that starts with all workers in step may stay so for some 20 iterations, up to 17 % slower than later: two
+links take turns in waiting for each other, until sampled graphs have moved the workers apart. Its state returns
+meanwhile. So a sampled pipeline is only believed early where its pace is near the analytic lower bound.
+
 `MeasurementWindow` holds the measured iterations of each worker: its activity at every instant.
 """
 
@@ -23,7 +27,7 @@ import numpy as np
 
 from gcnsim.core.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.engine import Run, timeline_near
-from gcnsim.schedule import COMPUTE_STREAM, Schedule, mean_loads, resource_loads
+from gcnsim.schedule import COMPUTE_STREAM, Schedule, lower_bound, resource_loads
 from gcnsim.timeline import PHASE, PS_PER_S, Intervals, Phase
 from gcnsim.timeline.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
 
@@ -192,6 +196,9 @@ WIDEST = 30
 A few graphs in turn, or an alternating pipeline, may take several rounds until a state returns.
 """
 
+NEAR_BOUND = 1.02
+"""A pace of at most so many lower bounds is at most 2 % too slow, whatever follows: the run may end early."""
+
 STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
 
@@ -232,8 +239,9 @@ class Steady:
 
     measured: the most iterations that are measured. least: the fewest (constant schedules repeat exactly, sampled ones
     are averaged). settling: the most measured iterations if no state returns earlier: whole rounds of the sampled
-    graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
-    after which a run ends even if it has not settled.
+    graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. moved_apart:
+    iterations after which the state of a sampled pipeline is believed, however slow. most: iterations after which a run
+    ends even if it has not settled.
     """
 
     def __init__(self, schedule: Schedule, measured: int) -> None:
@@ -248,7 +256,12 @@ class Steady:
         self.settling = measured if varies else max(measured, WIDEST)
         self._round = 1 if constant else schedule.demand.shape[0]
         self.warm_up = 1 + schedule.depth
+        columns = schedule.columns
+        pipelined = bool((np.diff(columns.wait_at) > columns.after).any())
+        waits = pipelined and not (constant or varies or self.cycle > 1)
+        self.moved_apart = self.warm_up + (2 * self.settling if waits else 0)
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
+        self._schedule = schedule
         self._load = self._loads(schedule) if not (constant or varies or self.cycle > 1) else None
         self._closing = np.array(schedule.ends)
         self._ops = schedule.columns.size
@@ -261,8 +274,21 @@ class Steady:
         return np.concatenate([[0.0], np.cumsum(each)])
 
     def enough(self, ends: IntArray) -> bool:
-        """Whether the state of an earlier iteration has returned."""
-        return ends.shape[0] >= self.warm_up + self.least and self.window(ends).settled
+        """Whether the state of an earlier iteration has returned, and will not be left for a faster one."""
+        count = ends.shape[0]
+        if count < self.warm_up + self.least:
+            return False
+        window = self.window(ends)
+        return window.settled and (count >= self.moved_apart or self._near_bound(ends, window.first))
+
+    @cached_property
+    def _bound_s(self) -> Seconds:
+        return lower_bound(self._schedule)
+
+    def _near_bound(self, ends: IntArray, first: int) -> bool:
+        """Whether the mean of the iterations from `first` on is near the lower bound."""
+        closing, count = ends[[first - 1, -1]][:, self._closing].max(axis=1), int(ends.shape[0]) - first
+        return float(closing[1] - closing[0]) / PS_PER_S <= NEAR_BOUND * self._bound_s * count
 
     def window(self, ends: IntArray) -> Window:
         """The iterations to measure: in the later half of the run, those whose state returns best.
@@ -332,62 +358,3 @@ class Steady:
         varies = float((loads[:, heavy].std(axis=0, ddof=1) / mean[heavy]).max()) if loads.shape[0] > 1 else 0.0
         chance = quantile_90(loads.shape[0]) * varies / float(np.sqrt(loads.shape[0]))
         return chance + max(window.behind, SETTLING * window.ahead, 0.0)
-
-
-BELOW, ABOVE = 0.01, 0.003
-"""How far the clock of a saturated resource may be below and above its load: 1 % and 0.3 % of an iteration."""
-
-EVEN = 0.02
-"""The most by which both halves of a window may differ on that clock: 2 % of an iteration."""
-
-LATER = 0.05
-"""The most by which iterations may take longer than on that clock: 5 %."""
-
-CLOCKED = 12
-"""The fewest iterations after which that clock is read; fewer may miss that queues still fill."""
-
-
-class Saturated:
-    """Decides when a run keeps the pace of its busiest resource. This shows before the state of its ops returns.
-
-    Let the resource work w seconds per iteration in the mean. No pace is below w (`gcnsim.schedule.bounds`), so only a
-    longer one is in question. The clock of the resource in iteration t is the mean end of its ops, weighted by their
-    work. Buffers and lags bound how far an op ends before or after its iteration. So the clock and the ends of
-    iterations have the same pace in the long run: they differ by a bounded time, divided by more and more iterations.
-    In a short run, queues that fill or change places move the ends by whole iterations, but not the clock of a
-    resource without pauses, which does the same work in another order. If its clock advances w per iteration over the
-    later half of a run, in both halves of that, the resource has no pauses and the pace is w.
-
-    The figures above are measured on 282 runs of 6 to 16 workers at 1 to 100 Gbit/s: of the 200 that they end, all
-    have the pace of runs of 150 to 300 iterations within 0.52 %, in the mean within 0.1 %.
-    """
-
-    def __init__(self, schedule: Schedule, judge: Steady) -> None:
-        columns, loads = schedule.columns, mean_loads(schedule)
-        self._applies = judge.cycle == 1 and not bool((columns.thread >= 0).any())
-        self._warm_up, self._least = judge.warm_up, judge.warm_up + max(judge.least, CLOCKED)
-        busiest = int(loads.argmax())
-        self._load_s = float(loads[busiest])
-        if busiest < columns.streams:
-            self._ops = np.flatnonzero(columns.stream == busiest)
-            work = np.ones(self._ops.size)
-        else:
-            ops, links = columns.crossings
-            self._ops = ops[links == busiest - columns.streams]
-            work = schedule.demand[:, self._ops].mean(axis=0)
-        self._shares = work / work.sum()
-        self._closing = np.array(schedule.ends)
-
-    def pace_s(self, ends: IntArray) -> Seconds | None:
-        """The mean seconds of an iteration if the ends so far, int64[T, ops], show that it is w; otherwise None."""
-        count = int(ends.shape[0])
-        if not self._applies or count < self._least:
-            return None
-        half = (count - max(self._warm_up, count // 2)) // 2
-        rows = ends[[count - 1 - 2 * half, count - 1 - half, count - 1]]
-        unit = half * PS_PER_S * self._load_s
-        earlier, later = (np.diff(rows[:, self._ops] @ self._shares) / unit).tolist()
-        closing = rows[:, self._closing].max(axis=1)
-        passed, pace = float(closing[2] - closing[0]) / (2.0 * unit), (earlier + later) / 2.0
-        holds = abs(later - earlier) <= EVEN and -BELOW <= pace - 1.0 <= ABOVE and passed <= 1.0 + LATER
-        return self._load_s * max(1.0, pace) if holds else None

@@ -174,7 +174,7 @@ def test_a_table_left_out_is_predicted_from_the_others(tmp_path: Path) -> None:
     """Of the MI60 Table 8 alone is fitted to: without it, what is assumed stands for it."""
     trials = Trials([row for row in read_published() if (row.paper, row.table) == ("pipegcn", "table8")], tmp_path)
     found = fit(trials)
-    assert found.determined == {"gathering, mi60", "call of the host"}
+    assert found.determined == {"gathering, mi60", "host call"}
     assert np.abs(errors(trials.cells("pipegcn-mi60", found.values))).max() < 0.1
     (row,) = left_out(trials, found)["tables"]
     assert (row["paper"], row["table"], row["cells"], row["fitted"]) == ("pipegcn", "table8", 2, 2)

@@ -1,11 +1,13 @@
 """Laws over random scenarios: nothing better makes a run slower, and no resource gives more than it has.
 
-"Never slower" is held to half a percent over 200 measured iterations, except where a link is nearly saturated. There
-flows that share links fairly can meet otherwise when something becomes faster: one link stands partly idle while the
-flows that need it share another with flows that do not, or the all-reduce, for which all wait, shares with more that is
-under way (as list schedules have Graham's anomalies). A run whose pace is near what its busiest link needs may
-therefore be slower, by no more than its law says. The largest violation of each law, and the largest of those near
-saturation, end the test report (docs/checks.md has the largest found so far). The analytic bounds obey exactly.
+"Never slower" is held to half a percent over 200 measured iterations, except where flows wait for each other. Flows
+that share links fairly can meet otherwise when something becomes faster: one link stands partly idle while the flows
+that need it share another with flows that do not, or the all-reduce, for which all wait, shares with more that is under
+way (as list schedules have Graham's anomalies). A run whose pace is near what its busiest link needs, or whose
+all-reduce takes a tenth of an iteration longer than alone, may therefore be slower. No bound of that is known but the
+analytic one: random scenarios are held to what their law says, and `test_anomalies` has some that exceed it. The
+largest violation of each law, in both places, ends the test report (docs/checks.md has the largest found so far). The
+analytic bounds obey exactly.
 Half of the scenarios have paths besides, serial transfers or unequal GPUs. A default run takes few scenarios, the slow
 ones many more; both are the same every time.
 """
@@ -136,12 +138,30 @@ def written(facts: MakeFacts, requested: RowScenario, **changed: Any) -> Schedul
     return method(str(name))(replace(plain, cluster=cluster, serial=bool(serial), devices=devices))
 
 
-def pace(schedule: Schedule) -> float:
-    """Mean seconds of the measured iterations, after enough that the pipeline has filled and settled."""
+class Paced(NamedTuple):
+    """Mean seconds of the measured iterations, and by how many of them the all-reduce takes longer than alone."""
+
+    seconds: float
+    reducing_beside: float
+
+
+def paced(schedule: Schedule) -> Paced:
+    """The pace of a schedule, after enough iterations that the pipeline has filled and settled."""
     first = 40 + 20 * schedule.depth
     run = simulate(schedule, first + MEASURED)
     closing = run.ends[:, list(schedule.ends)].max(axis=1)
-    return float(closing[-1] - closing[first - 1]) / MEASURED / PS_PER_S
+    columns, loads = schedule.columns, resource_loads(schedule).mean(axis=0)
+    beside = [0.0]
+    for stream in np.unique(columns.stream[columns.is_kind(OpKind.ALLREDUCE)]).tolist():
+        queue = columns.queue_of(stream)
+        taken = (run.ends[first:, queue] - run.starts[first:, queue]).sum() / MEASURED / PS_PER_S
+        beside.append(float(taken - loads[stream]))
+    return Paced(float(closing[-1] - closing[first - 1]) / MEASURED / PS_PER_S, max(beside))
+
+
+def pace(schedule: Schedule) -> float:
+    """Mean seconds of the measured iterations."""
+    return paced(schedule).seconds
 
 
 Check = Callable[[MakeFacts, RowScenario, float], tuple[Schedule, Schedule]]
@@ -167,7 +187,8 @@ def pipelined(facts: MakeFacts, row_scenario: RowScenario, _: float) -> tuple[Sc
 
 class Law(NamedTuple):
     """Schedules before and after, methods. A run whose pace is within `near` of its busiest link's time is nearly
-    saturated, and may be slower by `anomaly`: a little more than the largest found by searching for it.
+    saturated; it, and one whose all-reduce is slow (`BESIDE`), may be slower by `anomaly`: a little more than the
+    largest found by searching random scenarios for it.
     """
 
     check: Check
@@ -183,7 +204,10 @@ LAWS = {
     "pipelining is never slower than waiting": Law(pipelined, ("full-graph",), near=0.15, anomaly=TOLERANCE),
 }
 TAU = "a larger tau is never slower"
-PLACES = ("away from saturated links", "near saturation")
+PLACES = ("away from saturated links", "near saturation or with a slow all-reduce")
+BESIDE = 0.1
+"""An all-reduce is slow from this share of an iteration on: by so much it takes longer than with all links to itself.
+"""
 
 
 def busiest(schedule: Schedule) -> tuple[float, bool]:
@@ -194,7 +218,7 @@ def busiest(schedule: Schedule) -> tuple[float, bool]:
 
 
 class Largest:
-    """The largest violation that a law has met, away from saturated links (0) and beside them (1), and where."""
+    """The largest violation that a law has met, where flows do not wait for each other (0) and where they do (1)."""
 
     def __init__(self, name: str) -> None:
         self.name, self.law = name, LAWS[name]
@@ -206,10 +230,11 @@ class Largest:
         limits = bounds(before), bounds(after)
         assert limits[1].lower_s <= limits[0].lower_s * (1 + 1e-12)
         assert limits[1].upper_s <= limits[0].upper_s * (1 + 1e-12)
-        paces, where = (pace(before), pace(after)), f"{row_scenario}, factor {factor}"
-        excess = paces[1] / paces[0] - 1.0
+        found, where = paced(after), f"{row_scenario}, factor {factor}"
+        excess = found.seconds / pace(before) - 1.0
         load, sends = busiest(after)
-        crowded = sends and paces[1] <= load * (1 + self.law.near)
+        crowded = sends and found.seconds <= load * (1 + self.law.near)
+        crowded = crowded or found.reducing_beside >= BESIDE * found.seconds
         self.met[crowded] += 1
         if excess > self.excess[crowded]:
             self.excess[crowded], self.where[crowded] = excess, where
@@ -255,51 +280,6 @@ def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Large
         largest(law).compare(facts, asked, factor)
 
     each()
-
-
-def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
-    """With tau 3 the busiest link hardly rests, with tau 4 it does: the same messages meet otherwise."""
-    row_scenario: RowScenario = {
-        "name": "psc-gcn",
-        "workers": 5,
-        "per_server": 2,
-        "nic": 55315169.6,
-        "nic_latency": 0.0,
-    }
-    row_scenario |= {
-        "layers": 2,
-        "cores": 1.0,
-        "slope": 0.5,
-        "sampled": True,
-        "tau": 3,
-        "iterations": GRAPHS,
-        "spread": 0.8,
-    }
-    before = written(facts, row_scenario)
-    assert pace(before) == pytest.approx(busiest(before)[0], rel=0.011)
-    assert largest(TAU).compare(facts, row_scenario) == pytest.approx(0.0144, abs=0.003)
-    assert largest(TAU).compare(facts, row_scenario | {"tau": 4}) < TOLERANCE, (
-        "6 % where rows and gradients went side by side"
-    )
-
-
-def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
-    """From tau 2 on nothing else is waited for, whatever tau; but it shares links with what is then under way."""
-    row_scenario: RowScenario = {
-        "name": "psc-gcn",
-        "workers": 5,
-        "per_server": 1,
-        "nic": 62342816.3,
-        "nic_latency": 0.0,
-    }
-    row_scenario |= {"layers": 2, "cores": 1.0, "slope": 0.5, "pcie": 4.6e9, "hits": 0.5, "tau": 1, "sampled": True}
-    assert largest(TAU).compare(facts, row_scenario) == pytest.approx(0.021, abs=0.003)
-    later = written(facts, row_scenario, tau=2)
-    assert pace(later) == pytest.approx(1.08 * busiest(later)[0], rel=0.01)
-    run = simulate(later, 60)
-    reducing = [op.index for op in later.ops if op.kind is OpKind.ALLREDUCE]
-    taken = (run.ends[50, reducing].max() - run.starts[50, reducing].min()) / PS_PER_S
-    assert taken > 0.8 * pace(later)
 
 
 @settings(few, max_examples=25)

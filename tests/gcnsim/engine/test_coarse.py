@@ -161,10 +161,11 @@ def pace(run: Run, since: int) -> float:
 def test_a_pipeline_keeps_its_pace(kernel: Kernel, name: str, bandwidth: str) -> None:
     # psc-gcn where its exact pace is steady: at 15 Gbit/s that differs by 9e-4 between windows of 60 iterations.
     schedule = written(scenario(name, cluster={"gpus": 16, "transport": "staged", "bandwidth": bandwidth}))
-    exact = pace(simulate_by(kernel, schedule, 120), 60)
+    # 60 iterations: whole rounds of 30 graphs, and whole periods of pipegcn, which alternates between four (by 19 %).
+    exact = pace(simulate_by(kernel, schedule, 120), 59)
     for share, error in ((1e-5, 1e-4), (1e-4, 1e-3), (1e-3, 1e-2)):
         run = coarse(kernel, schedule, 120, round(share * exact * PS_PER_S), LARGE)
-        assert pace(run, 60) == pytest.approx(exact, rel=error)
+        assert pace(run, 59) == pytest.approx(exact, rel=error)
         assert run.ends.any()
 
 

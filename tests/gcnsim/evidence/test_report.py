@@ -188,7 +188,6 @@ def printed(judged_rows: list[Cell]) -> list[Cell]:
     return [cell for cell in judged_rows if cell.paper in PAPERS]
 
 
-@pytest.mark.slow
 def test_half_of_what_may_be_compared_is_within_8_percent(printed: list[Cell]) -> None:
     assert len(printed) == 67
     assert np.median([abs(cell.error or 0.0) for cell in printed]) <= MEDIAN
@@ -197,13 +196,11 @@ def test_half_of_what_may_be_compared_is_within_8_percent(printed: list[Cell]) -
     assert np.median(held) <= 0.15
 
 
-@pytest.mark.slow
 def test_nothing_else_is_further_off_than_a_quarter(printed: list[Cell]) -> None:
     off = [(cell.paper, cell.table, cell.metric) for cell in printed if abs(cell.error or 0.0) > TOLERANCE]
     assert Counter(off) == MISSED
 
 
-@pytest.mark.slow
 def test_the_document_holds_these_errors(judged_rows: list[Cell]) -> None:
     with (Path(__file__).resolve().parents[3] / "docs" / "reproduce.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

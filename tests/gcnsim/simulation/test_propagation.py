@@ -349,14 +349,13 @@ LARGER: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
-@pytest.mark.parametrize("machine", LARGER)
 @pytest.mark.parametrize("method", METHODS)
-def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
-    method: str, machine: str, dataset: str
-) -> None:
-    """At most 10 % beside them; the worst is 7.2 %, PipeGCN of ogbn-products at 1 Gbit/s."""
-    base = scenario(METHODS[method], LARGER[machine])
-    missed, where = worst_miss(replace(base, workload=replace(base.workload, dataset=dataset)))
-    assert missed < 0.1, where
+def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(method: str) -> None:
+    """At most 10 % beside them; the worst is 9.97 %, BNS-GCN of ogbn-products at 1 Gbit/s.
+
+    Of as many sampled graphs as a question has: a few that take turns may lock (`tests.theory.test_anomalies`).
+    """
+    for machine, dataset in product(LARGER, ["reddit", "yelp", "ogbn-products"]):
+        base = scenario(METHODS[method], LARGER[machine], iterations=30)
+        missed, where = worst_miss(replace(base, workload=replace(base.workload, dataset=dataset)))
+        assert missed < 0.1, f"{machine}, {dataset}, {where}"

@@ -11,8 +11,8 @@ from gcnsim.engine import Run, simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Builder, Schedule, lower_bound
 from gcnsim.simulation import simulate_scenario
-from gcnsim.simulation.removal import Removals
-from gcnsim.simulation.steady import BEHIND, Saturated, Steady, Window
+from gcnsim.simulation.removal import Removals, Saturated
+from gcnsim.simulation.steady import BEHIND, Steady, Window
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 
@@ -68,6 +68,26 @@ def test_constant_schedules_stop_early_and_are_right(facts: Callable[..., Case],
     assert window.settled
     truth = mean(schedule, simulate(schedule, 200), 100)
     assert mean(schedule, run, window.first) == pytest.approx(truth, rel=0.01)
+
+
+def test_a_start_in_step_is_not_believed() -> None:
+    """All workers start in step, 17 % slower than they go once graphs have moved them apart, after some 20 iterations.
+
+    Their state returns before that: the run was once over after 17.
+    """
+    question = {
+        "schema": SCHEMA,
+        "cluster": {"gpus": 8, "gpus_per_server": 1, "bandwidth": "1Gbps", "transport": "staged"},
+        "workload": {"dataset": "yelp"},
+        "method": {"name": "psc-gcn", "tau": 2, "epsilon": 0.1, "cache": "10%"},
+        "run": {"seed": 1},
+    }
+    result = simulate_scenario(from_mapping(question, "test"))
+    schedule = result.run.schedule
+    pace = mean(schedule, simulate(schedule, 400, endless=True), 100)
+    assert result.settled
+    assert mean(schedule, simulate(schedule, 17, endless=True), 9) > 1.14 * pace
+    assert result.metrics.iteration_s * 1e12 == pytest.approx(pace, rel=0.01)
 
 
 @pytest.mark.parametrize("tau", [0, 2, 5])
