@@ -99,15 +99,13 @@ def recommend(
     target = question.target
     training = None if target is None else partial(_needed, target, Subject.of(studies.accesses, base, target))
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
-    asked = [resolve_machine(cluster) for cluster in clusters]
+    asked, line = [resolve_machine(cluster) for cluster in clusters], ""
     refuse_unused_figures(asked, energy=question.site is not None)
     if question.site is not None:
         question.site.refuse_idle(clusters)
         site, line = without_lower(question.site, asked)
         refuse_power(asked, site)
-        if line:
-            notice(line)
-            question = replace(question, site=site)
+        question = replace(question, site=site)
     if target is not None and target.failures is not None:
         failing, every = target.failures, clusters
         clusters = [cluster for cluster in every if failing.ends(cluster.servers)]
@@ -136,7 +134,8 @@ def recommend(
     decision = decide(studies, searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
-    _say_unbought(question.site, decision.ranked[0].scenario.cluster, notice)
+    said = [text for text in (line, _unbought(question.site, decision.ranked[0].scenario.cluster)) if text]
+    advice = replace(advice, provenance=replace(advice.provenance, warnings=(*said, *advice.provenance.warnings)))
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
 
 
@@ -210,10 +209,11 @@ def _energy(studies: StudyCache, chosen: Option, question: Question, training: T
     return energy_report([row], question.site, studies.seed, question.prices, question.target, rows)
 
 
-def _say_unbought(site: Site | None, chosen: ClusterSpec, notice: Say) -> None:
-    """Say that the choice has no purchase price, where other machines have one."""
-    if site is not None and site.purchases and site.paid(chosen) is None:
-        notice(f"{chosen.host if instance_of(chosen.host) else chosen.device}: no purchase price")
+def _unbought(site: Site | None, chosen: ClusterSpec) -> str:
+    """That the choice has no purchase price, where other machines have one."""
+    if site is None or not site.purchases or site.paid(chosen) is not None:
+        return ""
+    return f"{chosen.host if instance_of(chosen.host) else chosen.device}: no purchase price"
 
 
 def _refuse_nothing(searched: Search, target: Target | None, book: PriceBook, clusters: Sequence[ClusterSpec]) -> None:

@@ -144,7 +144,7 @@ def _validation(values: Values, files: Files) -> dict[str, Any]:
 
 TRAINING: Final = (
     Field("iterations_needed", "Iterations needed (20000, or pipegcn=20000,psc-gcn=25000)", more=True),
-    Field("target_accuracy", "Or: validation accuracy to reach (78%)", more=True),
+    Field("target_accuracy", "Validation accuracy to reach (78%)", more=True),
     Field("runs", "Recorded runs that reach it", many=True, paths=RUNS, none="choose runs", most=MOST_LIST, more=True),
     Field("max_cost", "Training costs at most (200USD)", more=True),
     Field("target_hours", "Training takes at most (10h)", more=True),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
@@ -111,8 +112,9 @@ LINE: Final = 17
 
 def label_lines(head: str, rest: str) -> list[str]:
     """The lines of a bar's label after its head, which begins the first one."""
-    first, *others = wrap(f"{'x' * len(head)} {rest}", LETTERS, break_on_hyphens=False)
-    return [first[len(head) :], *others]
+    taken = min(len(head), LETTERS)
+    first, *others = wrap(f"{'x' * taken} {rest}", LETTERS, break_on_hyphens=False)
+    return [first[taken:], *others]
 
 
 def label_text(shown: str, head: str, rest: str, theme: Theme) -> str:
@@ -121,9 +123,9 @@ def label_text(shown: str, head: str, rest: str, theme: Theme) -> str:
     return f"{shown}<span style='color:{theme.muted};font-size:12px'>{lines}</span>" if rest else shown
 
 
-def cut(text: str, most: int) -> str:
-    """`text` with at most `most` characters, shortened by an ellipsis; the hover text has all of it."""
-    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def places_of(labels: Iterable[tuple[str, str]], below: int) -> list[int]:
+    """Where rows begin and the last one ends, in pixels: each is its label's lines, then `below` for what is drawn."""
+    return list(accumulate((LINE * len(label_lines(*label)) + below for label in labels), initial=0))
 
 
 def escaped(text: str) -> str:

@@ -10,7 +10,7 @@ from gcnsim.core.terminal import UNLIMITED, aligned
 from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
-from gcnsim.report.figures.style import LINE, escaped, label_lines, label_text, layout, time_unit
+from gcnsim.report.figures.style import escaped, label_text, layout, places_of, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
 
@@ -105,9 +105,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
 
     shown = [swing for swing in tornado.swings if swing.reach][:most]
     unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
-    places = [0]
-    for swing in shown:
-        places.append(places[-1] + LINE * len(label_lines(swing.title, swing.range)) + THICK + SPACE)
+    places = places_of([(swing.title, swing.range) for swing in shown], THICK + SPACE)
     figure = go.Figure()
     for index, swing in enumerate(shown):
         low, high = sorted((swing.low_s, swing.high_s))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import Ticks, cut, escaped, layout, log_ticks, time_unit
+from gcnsim.report.figures.style import Ticks, escaped, label_text, layout, log_ticks, places_of, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 
 if TYPE_CHECKING:
@@ -154,7 +154,9 @@ def _hover(run: ValidatedRun) -> str:
     )
 
 
-LETTERS: Final = 44
+BELOW: Final = 24
+"""Pixels of a row below its label: the bar, and space."""
+
 MOST_SHOWN: Final = 24
 """The most configurations drawn, worst first."""
 
@@ -203,23 +205,22 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
     """One row per configuration: a bar to the mean error, a mark per run, another one if its interval misses."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
-    for index, setting in enumerate(data.judged):
+    figure, names = go.Figure(), [(f"{100 * setting.mean:+.1f} %", _named(setting)) for setting in data.judged]
+    places = places_of(names, BELOW)
+    for setting, place, label in zip(data.judged, places[1:], names, strict=True):
         text = f"{escaped(setting.setting)}<br>{escaped(setting.configuration)}<br>mean {100 * setting.mean:+.1f} %"
         figure.add_bar(
-            orientation="h", y=[index], x=[100 * setting.mean], width=0.3, offset=0.02, customdata=[text],
+            orientation="h", y=[place - BELOW], x=[100 * setting.mean], width=14, offset=1, customdata=[text],
             marker={"color": theme.idle, "line": {"width": 0}}, hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=index - 0.04, yanchor="bottom", showarrow=False,
-            text=f"{100 * setting.mean:+.1f} % "
-            f"<span style='color:{theme.muted};font-size:12px'>{_named(setting)}</span>",
-            font={"size": 13},
+            x=0, xref="paper", xanchor="left", y=place - BELOW - 2, yanchor="bottom", showarrow=False,
+            text=label_text(label[0], *label, theme), align="left", font={"size": 13},
         )  # fmt: skip
     for covered, (name, color, symbol) in MARKS.items():
         marks = [
-            (index + 0.17, setting, error)
-            for index, setting in enumerate(data.judged)
+            (place - BELOW + 8, setting, error)
+            for setting, place in zip(data.judged, places[1:], strict=True)
             for error, inside in zip(setting.errors, setting.covered, strict=True)
             if inside is covered
         ]
@@ -233,13 +234,13 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
                         for _, item, error in marks],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    height = 80 + 46 * len(data.judged)
-    figure.update_layout(**layout(theme, "Predicted less measured (% of measured)", height=height), barmode="overlay")
+    drawing = layout(theme, "Predicted less measured (% of measured)", height=80 + places[-1])
+    figure.update_layout(**drawing, barmode="overlay")
     figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
-    figure.update_yaxes(range=[len(data.judged) - 0.4, -0.7], showticklabels=False, showgrid=False)
+    figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)
     return figure
 
 
 def _named(setting: Setting) -> str:
-    """A configuration with its graph, shortened for a phone."""
-    return escaped(cut(f"{setting.setting.partition(',')[0]}: {setting.configuration}", LETTERS))
+    """A configuration with its graph."""
+    return f"{setting.setting.partition(',')[0]}: {setting.configuration}"

@@ -61,8 +61,9 @@ def test_recommend_gives_a_power_to_the_gpus_that_can_draw_it() -> None:
     for minimise, power in (("cost", "200W"), ("cost", None), ("time", "200W"), ("time", None)):
         found = gcnsim.recommend(
             gpus=2, method="pipegcn", device=["t4", "a100-40"], target_iteration="9s", minimise=minimise, pue=1.2,
-            gpu_power=power, notice=said.append, prices=gcnsim.PriceBook.of(["t4=0.01USD/h"]),
+            gpu_power=power, prices=gcnsim.PriceBook.of(["t4=0.01USD/h"]),
         )  # fmt: skip
+        said += found.payload["provenance"]["warnings"]
         watts[found.told.choice.row.device, power] = found.payload["energy"]["rows"][0]["watts"]
     assert said == ["--gpu-power: 1 of 2 kinds of GPU (t4) cannot draw 200W; they keep their own power"] * 2
     assert watts["t4", "200W"] == watts["t4", None]
@@ -138,10 +139,10 @@ def test_interruptions_that_are_not_counted_are_said_where_a_machine_may_be_boug
 
 
 def test_recommend_says_that_its_choice_has_no_purchase_price() -> None:
-    said: list[str] = []
     question: dict[str, Any] = SMALL | BOUGHT | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "minimise": "time"}
-    gcnsim.recommend(**question, purchase="g5.xlarge=1EUR", notice=said.append)
-    assert said == ["g4dn.xlarge: no purchase price"]
+    found = gcnsim.recommend(**question, purchase="g5.xlarge=1EUR")
+    assert found.payload["provenance"]["warnings"] == ["g4dn.xlarge: no purchase price"]
+    assert "Warnings\n  g4dn.xlarge: no purchase price\n" in str(found)
 
 
 def test_spot_prices_that_are_not_known_are_blamed_on_the_pricing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gcnsim.evidence.validation import payload as plain
 from gcnsim.report import evidence as calibration_report
 from gcnsim.report import evidence as report
 from gcnsim.report.evidence import left_out_lines, render_reproduction, write_reproduction
+from gcnsim.report.figures.style import LETTERS, LINE, label_lines
 from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
 from tests.gcnsim.evidence.made_calibration import calibration, of_gpu
 from tests.gcnsim.evidence.made_validation import SETTING, four
@@ -163,6 +165,22 @@ def test_errors_by_configuration_by_value(found: dict[str, Any]) -> None:
     assert list(outside.x) == pytest.approx([-50.0])
     assert list(inside.x) == pytest.approx([10.0, 10.0, 100 * (1.1 / 1.2 - 1)])
     assert "configuration" not in str(figure.layout.title.text)
+
+
+def test_a_long_configuration_is_whole_in_lines_that_a_phone_shows(found: dict[str, Any]) -> None:
+    long = "full-graph, 6 workers on 3 servers of 2, transport direct, bandwidth 15Gbps, tau 1, epsilon 0.1"
+    rows = [found["rows"][0] | {"configuration": each} for each in ("a", long)]
+    drawn = errors_figure(errors_data(found | {"rows": rows})).to_dict()
+    texts = [re.sub(r"<[^b>]*>", "", each["text"]) for each in drawn["layout"]["annotations"]]
+    whole = next(text for text in texts if "<br>" in text)
+    assert long in whole.replace("<br>", " ")
+    assert max(map(len, whole.split("<br>"))) <= LETTERS
+    labels = drawn["layout"]["annotations"]
+    assert labels[1]["y"] - labels[0]["y"] > LINE * len(whole.split("<br>")), "no label is on another's bar"
+
+
+def test_a_head_longer_than_a_line_stands_alone() -> None:
+    assert label_lines("x" * (LETTERS + 9), "of it") == ["", "of it"]
 
 
 def test_of_many_configurations_the_worst_are_drawn(found: dict[str, Any]) -> None:
