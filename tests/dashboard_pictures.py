@@ -42,7 +42,7 @@ class Picture(NamedTuple):
 PICTURES: Final = {
     "what-if": Picture("/?beside=25"),
     "what-if-bandwidth": Picture("/?figure=bandwidth", height=750),
-    "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True),
+    "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True, height=860),
     "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1150),
     "sweep": Picture("/sweep?folder=points"),
     "timeline": Picture("/timeline?gpus=2", answered=True, height=1100),

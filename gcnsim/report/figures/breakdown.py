@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.core.units import format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS as NAMES
 from gcnsim.report.answer.rows import labels_of, plain
-from gcnsim.report.figures.style import LINE, PLAIN, escaped, label_lines, label_text, layout, time_unit
+from gcnsim.report.figures.style import PLAIN, escaped, label_lines, label_text, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Row, WhatIf
 from gcnsim.timeline.breakdown import HIDDEN, Parts, iteration_s
@@ -44,6 +44,9 @@ BENEATH: Final = {
     "sampling": ("sampling (may overlap)", "sampling"),
 }
 """Overlapping work, hatched below a bar because it adds no time: its name and its theme colour."""
+
+ROW: Final = 60
+"""Pixels of a row by line of its label, which has to clear the work hidden below the row before."""
 
 _MAIN = {"offset": -0.14, "width": 0.36}
 _BENEATH = {"offset": 0.24, "width": 0.14}
@@ -187,7 +190,7 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
         own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
         traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
     rows, lines = len(data.bars), max((len(label_lines(_head(bar), bar.setting)) for bar in data.bars), default=1)
-    drawing = layout(theme, f"Time per iteration ({data.unit})", height=70 + (62 + 2 * LINE * (lines - 1)) * rows)
+    drawing = layout(theme, f"Time per iteration ({data.unit})", height=64 + round(ROW * lines * (rows + 0.2)))
     drawing["xaxis"] |= {"rangemode": "tozero"}
     drawing["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
     labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
@@ -353,7 +356,7 @@ def difference_figure(data: DifferenceData, theme: Theme = LIGHT) -> Figure:
             text=f"{name} <span style='color:{theme.muted};font-size:12px'>{_signed(seconds)}</span>",
             font={"size": 13},
         )  # fmt: skip
-    title = f"Difference (B minus A), time per {data.per} ({data.unit})"
+    title = f"B minus A, time per {data.per} ({data.unit})"
     figure.update_layout(**layout(theme, title, height=80 + 46 * len(rows)), barmode="overlay")
     figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
     figure.update_yaxes(range=[len(rows) - 0.4, -0.7], showticklabels=False, showgrid=False)
