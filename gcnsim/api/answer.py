@@ -14,7 +14,7 @@ from gcnsim.methods import Method
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.what_if import Grid, Progress, scenarios, sweep_bandwidth
 from gcnsim.results import Row, WhatIf
-from gcnsim.scenario import Scenario, knob_text
+from gcnsim.scenario import Scenario, knob_text, rule_at
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
@@ -144,10 +144,12 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 def bandwidth_series(
     studies: StudyCache, best: Scenario, rows: Sequence[Scenario], progress: Progress
 ) -> tuple[Series, ...]:
-    """A line for each of the settings, at 1/8 to 8 times the bandwidth of the recommended one."""
+    """A line for each of the settings, at 1/8 to 8 times the bandwidth of the recommended one, as far as allowed."""
     from gcnsim.report.figures.curves import Series
 
+    rule: Any = rule_at("cluster.bandwidth")[0]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
+    values = tuple(value for value in values if rule.low <= value <= rule.high)
     curves = sweep_bandwidth(studies, rows, values, progress)
     return tuple(
         Series(

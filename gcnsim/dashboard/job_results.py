@@ -31,7 +31,7 @@ Options = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class JobResult:
     """What a page shows of its job. heading: the answer in a sentence; context: what it is of; text: as the command
-    line prints it; links: of each row of the first table the page that answers it.
+    line prints it; links: of each row of the first table the page that answers it; warnings: what to read before.
     """
 
     heading: str
@@ -39,6 +39,7 @@ class JobResult:
     text: str = ""
     context: Context | None = None
     links: Sequence[str | None] = ()
+    warnings: Sequence[str] = ()
 
     @property
     def shown(self) -> list[dict[str, Any]]:
@@ -55,7 +56,9 @@ class JobResult:
     @property
     def texts(self) -> dict[str, Any]:
         """The texts as plain data."""
-        return {"heading": self.heading, "context": self.context, "text": self.text, "links": list(self.links)}
+        lists = [("Warnings", list(map(plain, self.warnings)))]
+        texts = {"heading": self.heading, "context": self.context, "text": self.text}
+        return texts | {"links": list(self.links), "lists": lists}
 
 
 def write_setting(folder: Path, scenario: Scenario, training: TargetRow | None = None) -> None:
@@ -159,7 +162,7 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     first, *others = advice_sections(found.told)
     hint = " Click a numbered point, or its number, for its answer." if any(links) else ""
     sections = [first._replace(caption=first.caption + hint), *others]
-    return JobResult(found.told.verdict, sections, str(found), context, links)
+    return JobResult(found.told.verdict, sections, str(found), context, links, found.told.provenance.warnings)
 
 
 def what_if_address(point: PointReport, options: Options) -> str | None:

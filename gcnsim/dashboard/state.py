@@ -126,6 +126,11 @@ class PageQuestion:
     pin: str = ""
 
     @property
+    def links(self) -> list[str]:
+        """The links that it names."""
+        return list(filter(None, (self.link, self.pcie, self.nvlink and f"NVLink {self.nvlink}")))
+
+    @property
     def pinned(self) -> PageQuestion | None:
         """The question that this one is compared with, A; None without one."""
         return _read_pinned(self.pin) if self.pin else None

@@ -356,7 +356,7 @@ def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row], 
         return []
     now, then = min(rows, key=_time), min(pinned, key=_time)
     graph = files.name(first.graph) or then.dataset
-    machine = plain(f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}")
+    machine = plain(", ".join((f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}", *first.links)))
     return [
         html.A("A", href=f"/{first.address()}"),
         f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",
@@ -385,9 +385,10 @@ def machine(
     servers = None
     if question.gpus_per_server or not question.host:
         servers = servers_for(row.gpus, question.gpus_per_server or None)
+    shown = machine_text(row, servers, question.host, name), *question.links, question.inject
     return [
         html.Strong(badge, className="badge"),
-        f"{', '.join(filter(None, (machine_text(row, servers, question.host, name), question.inject)))}: {basis}",
+        f"{', '.join(filter(None, shown))}: {basis}",
         *([html.Br(), plain(read)] if read else []),
     ]
 

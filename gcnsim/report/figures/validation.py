@@ -234,7 +234,7 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
                         for _, item, error in marks],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    drawing = layout(theme, "Predicted less measured (% of measured)", height=80 + places[-1])
+    drawing = layout(theme, "Predicted less measured (%)", height=80 + places[-1])
     figure.update_layout(**drawing, barmode="overlay")
     figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
     figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)

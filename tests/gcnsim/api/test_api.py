@@ -106,6 +106,12 @@ def test_the_curve_holds_the_recommended_setting(answer: gcnsim.Answer) -> None:
     assert len(curve.series) <= 2
 
 
+def test_the_curve_ends_at_the_fastest_network_that_may_be_asked_for(tmp_path: Path) -> None:
+    fast = gcnsim.what_if(gpus=2, method="pipegcn", bandwidth="1600Gbps")
+    assert max(gcnsim.api.bandwidth_curve(fast).series[0].values) == pytest.approx(6400e9 / 8)
+    fast.to_html(tmp_path / "fast.html")
+
+
 def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     class AskedError(Exception):
         """The question was put together."""

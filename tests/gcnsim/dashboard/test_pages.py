@@ -53,6 +53,10 @@ def test_a_fault_is_that_of_the_command_line(answers: Answers, tmp_path: Path) -
     (whole,) = what_if.rows_of(PageQuestion(gpus=2, methods=("pipegcn",)), answers, Files(tmp_path, tmp_path))
     assert row.iteration_s == told["iteration_s"] > whole.iteration_s
     assert "in 1 server, slow-gpu:worker=0,factor=3: computed" in str(what_if.machine([row], None, question))
+    linked = PageQuestion(gpus=2, link="efa", pcie="pcie5-x16", nvlink="100GB/s")
+    assert "in 1 server, efa, pcie5-x16, NVLink 100GB/s: computed" in str(what_if.machine([row], None, linked))
+    pinned = what_if.against(PageQuestion(pin=linked.address()), [row], [row], Files(tmp_path, tmp_path))
+    assert "at 15Gbps, efa, pcie5-x16, NVLink 100GB/s, pipegcn" in str(pinned)
     with pytest.raises(ScenarioError, match=r"^--inject slow: unknown fault"):
         read_address("?inject=slow:worker%3D0")
 

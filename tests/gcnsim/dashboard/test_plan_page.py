@@ -107,6 +107,15 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     assert form.wrong("iterations_needed", "many", files).startswith("--iterations-needed: 'many' is not ")
 
 
+def test_what_a_plan_warns_of_is_above_its_figures(tmp_path: Path) -> None:
+    form = forms.of_path("/plan")
+    assert form is not None
+    query = "?target_iteration=9s&gpus=2&method=pipegcn&device=t4,a100-40&gpu_power=200W&pue=1.2"
+    job, _ = done(tmp_path, form.kind, form.options(forms.read(form, query), Files(tmp_path, tmp_path)))
+    shown = str(found(job, "light"))
+    assert shown.index("(t4) cannot draw 200W; they keep their own power") < shown.index("Time against cost")
+
+
 def test_own_prices_are_those_of_the_command_line(tmp_path: Path) -> None:
     form = forms.of_path("/plan")
     assert form is not None
