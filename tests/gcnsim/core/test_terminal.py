@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
-import pty
 import re
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -122,25 +118,6 @@ def test_a_command_prints_no_sequence_of_a_file_or_of_a_member(
     assert "52;c;eA==" in captured.err
 
 
-def test_a_terminal_gets_none_either(tmp_path: Path) -> None:
-    path = tmp_path / f"{NAME}.txt"
-    path.write_text("0 1\n1 2\n")
-    reader, terminal = pty.openpty()
-    command = [sys.executable, "-m", "gcnsim", "graph", "info", str(path)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
-    os.close(terminal)
-    content = b""
-    with contextlib.suppress(OSError):  # which is how Linux ends a terminal
-        while chunk := os.read(reader, 4096):
-            content += chunk
-    os.close(reader)
-    assert process.wait() == 0
-    assert rb"g\x1b[2J\x1b]0;title\x07" in content
-    # On a slow machine the live line was drawn, which has sequences of its own; none of these.
-    for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", "\x9b".encode()):
-        assert sequence not in content
-
-
 ROWS = [("a_long_name", "1,234,567", "one two three four five six seven"), ("b", "8", "[bold] :smile: 日本")]
 HEADS = ("name", "rows\nof it", "what")
 LEFT = (True, False, True)
@@ -179,20 +156,9 @@ def test_a_narrow_terminal_folds_words_and_cuts_no_number(monkeypatch: pytest.Mo
     assert aligned(ROWS[:1], left=LEFT) == folded
 
 
-def test_nothing_is_coloured_or_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "20")
-    (line,) = aligned([("name", "word " * 100, "1")], left=2)
-    assert line == "name  " + "word " * 100 + "  1"
-
-
 def at(*times: float) -> Callable[[], float]:
     """A clock that shows these times, one after the other."""
     return iter(times).__next__
-
-
-def test_the_clock_goes_on() -> None:
-    assert 0.0 < clock.now() <= clock.now()
 
 
 def test_the_time_left_is_of_what_was_done_since_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,10 +169,3 @@ def test_the_time_left_is_of_what_was_done_since_it_began(monkeypatch: pytest.Mo
     assert left.text(2, 200) == ", 3 min left"
     assert left.text(40, 200) == ", 80 s left"
     assert left.text(200, 200) == "", "all is done"
-
-
-def test_what_was_done_before_says_nothing_of_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "now", at(0.0, 100.0, 110.0))
-    left = TimeLeft(None)
-    assert left.text(100, 200) == ""
-    assert left.text(150, 200) == ", 10 s left"
