@@ -40,17 +40,6 @@ def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
     assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
 
 
-def test_devices_of_the_published_systems_and_of_today_are_there() -> None:
-    wanted = (
-        "m40 p100 p100-pcie v100-16 v100-32 v100-pcie-16 v100-pcie-32 t4 titan-rtx gtx-1080-ti rtx-2080-ti rtx-3080 "
-        "rtx-3090 rtx-4090 rtx-5090 rtx-a4000 rtx-a5000 rtx-a6000 a10g a30 a100-40 a100-80 a100-pcie-40 a100-pcie-80 "
-        "l4 l20 l40s h100 h100-pcie h100-nvl h200 gh200 b200 b300 mi60 mi210 mi250x mi300x"
-    )
-    assert {*wanted.split(), "cpu-core"} == set(hardware.devices())
-    for name in hardware.devices():
-        assert hardware.device(name).link in hardware.links()
-
-
 def test_known_figures() -> None:
     t4 = hardware.device("t4")
     assert (t4.memory.value, t4.memory_bandwidth.value, t4.flops_fp32.value) == (16e9, 320e9, 8.1e12)
@@ -74,24 +63,14 @@ def test_sizes_of_caches(name: str, mebibytes: float) -> None:
     assert cache.value == mebibytes * 2**20
 
 
-def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
-    for profile in map(hardware.device, hardware.devices()):
-        assert (profile.l2_cache is None) == (profile.kind == "cpu")
-        assert profile.l2_cache is None or 1e6 < profile.l2_cache.value < profile.memory.value / 100
-
-
 @pytest.mark.parametrize(
     ("name", "memory", "bandwidth", "fp32", "fp16"),
     [
-        ("m40", 24e9, 288e9, 6.8e12, None),
         ("p100", 16e9, 732e9, 10.6e12, 21.2e12),
         ("rtx-a6000", 48e9, 768e9, 38.7e12, 154.8e12),
-        ("rtx-5090", 32e9, 1792e9, 104.8e12, 209.5e12),
         ("a100-pcie-80", 80e9, 1935e9, 19.5e12, 312e12),
-        ("h100-nvl", 94e9, 3.9e12, 60e12, 835e12),
         ("b200", 180e9, 8e12, 75e12, 2250e12),
         ("mi250x", 64e9, 1638.4e9, 23.95e12, 191.5e12),
-        ("mi300x", 192e9, 5.3e12, 163.4e12, 1307.4e12),
     ],
 )
 def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32: float, fp16: float | None) -> None:
@@ -104,13 +83,8 @@ def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32
     ("name", "processors", "channels", "transfers", "of", "share"),
     [
         ("p4d.24xlarge", 2, 6, 2933e6, 96, 96),
-        ("g4dn.12xlarge", 2, 6, 2933e6, 96, 48),
         ("g5.xlarge", 2, 8, 3200e6, 192, 4),
-        ("p3.8xlarge", 2, 4, 2400e6, 64, 32),
-        ("Standard_ND96asr_v4", 2, 8, 3200e6, 96, 96),
         ("dgx-a100", 2, 8, 3200e6, 256, 256),
-        ("server-4x-m40", 2, 4, 1866e6, 24, 24),
-        ("server-4x-a100", 2, 8, 4800e6, 224, 224),
         ("server-4x-a6000", 1, 8, 3200e6, 32, 32),
     ],
 )
@@ -152,13 +126,6 @@ def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
         assert each.cores.value >= 4 * each.gpus.value
 
 
-def test_every_price_of_several_gpus_is_of_a_known_host() -> None:
-    for price in hardware.prices():
-        if price.gpus > 1:
-            host = hardware.host(price.instance)
-            assert (host.device, host.gpus and host.gpus.value) == (price.device, price.gpus)
-
-
 def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
     (price,) = hardware.prices("v100-32")
     assert price.gpus == 8
@@ -173,10 +140,6 @@ def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
 def test_unknown_names_are_refused_with_the_nearest(load: Callable[[str], object]) -> None:
     with pytest.raises(ScenarioError, match=r"unknown (device|link|host) '../t4'; .*known: "):
         load("../t4")
-
-
-def test_profiles_are_read_once() -> None:
-    assert hardware.device("t4") is hardware.device("t4")
 
 
 @pytest.mark.parametrize(
@@ -212,10 +175,6 @@ def test_a_curve_is_flat_beyond_its_ends() -> None:
     assert CURVE.at(np.array([0.0, 0.5, 10.0, 1e7, 1e12])).tolist() == [0.9, 0.9, 0.9, 0.1, 0.1]
 
 
-def test_a_curve_of_one_point_is_a_number() -> None:
-    assert Curve((1e5,), (0.4,), "fitted", "", "").at(np.array([1.0, 1e5, 1e9])).tolist() == [0.4, 0.4, 0.4]
-
-
 def test_a_curve_keeps_the_shape_of_the_sizes() -> None:
     assert CURVE.at(np.full((2, 3), 1e4)).shape == (2, 3)
     assert CURVE.at(np.asarray(1e4)).shape == ()
@@ -226,38 +185,19 @@ def test_a_curve_keeps_the_shape_of_the_sizes() -> None:
     [
         ("Tesla T4", "t4"),
         ("NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"),
-        ("GeForce GTX 1080 Ti", "gtx-1080-ti"),
         ("Tesla V100-SXM2-16GB", "v100-16"),
-        ("Tesla V100-SXM2-32GB", "v100-32"),
         ("NVIDIA A100-SXM4-40GB", "a100-40"),
-        ("NVIDIA A100-SXM4-80GB", "a100-80"),
         ("NVIDIA H100 80GB HBM3", "h100"),
-        ("NVIDIA H200", "h200"),
-        ("NVIDIA A10G", "a10g"),
         ("NVIDIA L4", "l4"),
-        ("NVIDIA L40S", "l40s"),
-        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
-        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
         ("AMD Radeon Instinct MI60", "mi60"),
         ("Tesla M40 24GB", "m40"),
-        ("Tesla P100-SXM2-16GB", "p100"),
         ("Tesla P100-PCIE-16GB", "p100-pcie"),
         ("Tesla V100-PCIE-32GB", "v100-pcie-32"),
-        ("NVIDIA TITAN RTX", "titan-rtx"),
-        ("NVIDIA RTX A6000", "rtx-a6000"),
-        ("NVIDIA GeForce RTX 3080", "rtx-3080"),
-        ("NVIDIA GeForce RTX 5090", "rtx-5090"),
-        ("NVIDIA A30", "a30"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80"),
         ("NVIDIA A100-PCIE-40GB", "a100-pcie-40"),
-        ("NVIDIA H100 PCIe", "h100-pcie"),
         ("NVIDIA H100 NVL", "h100-nvl"),
-        ("NVIDIA L20", "l20"),
         ("NVIDIA GH200 480GB", "gh200"),
-        ("NVIDIA B200", "b200"),
         ("NVIDIA B300 SXM6 AC", "b300"),
-        ("AMD Instinct MI210", "mi210"),
-        ("AMD Instinct MI250X", "mi250x"),
         ("AMD Instinct MI300X", "mi300x"),
     ],
 )
@@ -269,19 +209,12 @@ def test_drivers_names_are_known(name: str, known: str) -> None:
     "name",
     [
         "NVIDIA GeForce RTX 2080",
-        "NVIDIA GeForce RTX 2080 SUPER",
         "NVIDIA GeForce RTX 3090 Ti",
         "NVIDIA GeForce RTX 4090 Laptop GPU",
-        "NVIDIA A10",
-        "NVIDIA L40",
         "NVIDIA H200 NVL",
         "NVIDIA A100-PCIE-80GB MIG 1g.10gb",
-        "NVIDIA RTX A6000 Laptop GPU",
-        "NVIDIA GeForce RTX 3080 Ti",
-        "NVIDIA RTX 6000 Ada Generation",
         "NVIDIA H20",
         "AMD Instinct MI250",
-        "NVIDIA A100-SXM4-80GB MIG 3g.40gb",
         "Tesla V100-SXM2-64GB",
         "Tesla",
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from gcnsim import hardware
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import NETWORK
-from gcnsim.hardware.link_specs import FAMILIES, LinkName, LinkSpec, Paths
+from gcnsim.hardware.link_specs import LinkName, LinkSpec, Paths
 from gcnsim.hardware.topology import Cluster, build_cluster
 
 PCIE, NIC = LinkSpec(12e9, 1e-5, 1e-5), LinkSpec(1e9, 5e-5, 2e-5)
@@ -76,24 +75,6 @@ def test_unconnected_devices_have_no_route() -> None:
         cluster().route("gpu0", "gpu9")
 
 
-def test_the_topology_is_a_graph_of_devices() -> None:
-    topology = cluster(2, 1).topology
-    assert topology.number_of_edges() == len(cluster(2, 1).links)
-    assert set(topology["switch"]) == {"host0", "host1"}
-
-
-@pytest.mark.parametrize(("gpus", "per_server"), [(0, 2), (4, 0), (-1, 1)])
-def test_counts_below_one_are_refused(gpus: int, per_server: int) -> None:
-    with pytest.raises(ScenarioError, match="at least 1"):
-        cluster(gpus, per_server)
-
-
-@pytest.mark.parametrize("capacity", [0.0, -1.0, math.nan])
-def test_a_link_without_capacity_is_refused(capacity: float) -> None:
-    with pytest.raises(ScenarioError, match="nic capacity must be > 0"):
-        build_cluster(gpus=2, gpus_per_server=1, pcie=PCIE, nic=LinkSpec(capacity), memory=MEMORY, cores=CORES)
-
-
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -129,10 +110,6 @@ def read(name: str) -> LinkName:
     found = LinkName.of(name)
     assert found is not None
     return found
-
-
-def test_every_link_of_a_cluster_is_known_and_every_family_is_of_some_cluster() -> None:
-    assert {read(link.name).family for link in everything().links} == set(FAMILIES)
 
 
 @pytest.mark.parametrize(
@@ -191,30 +168,13 @@ def test_a_host_has_no_faster_nvlink_than_its_device(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "rate", "generation"),
-    [
-        ("p100", 80e9, 1),
-        ("v100-16", 150e9, 2),
-        ("a100-40", 300e9, 3),
-        ("a100-80", 300e9, 3),
-        ("h100", 450e9, 4),
-        ("h200", 450e9, 4),
-        ("gh200", 450e9, 4),
-        ("b200", 900e9, 5),
-        ("b300", 900e9, 5),
-    ],
+    [("p100", 80e9, 1), ("a100-40", 300e9, 3), ("h100", 450e9, 4), ("b200", 900e9, 5)],
 )
 def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> None:
     device = hardware.device(name)
     assert device.nvlink is not None
     assert device.nvlink_generation is not None
     assert (device.nvlink.value, device.nvlink_generation.value) == (rate, generation)
-
-
-@pytest.mark.parametrize(
-    "name", ["t4", "a10g", "l4", "l40s", "rtx-4090", "m40", "p100-pcie", "rtx-a6000", "h100-nvl", "mi210"]
-)
-def test_cards_have_no_nvlink(name: str) -> None:
-    assert hardware.device(name).nvlink is None
 
 
 def test_adapters_together_are_the_network_of_the_instance() -> None:
@@ -227,17 +187,7 @@ def test_adapters_together_are_the_network_of_the_instance() -> None:
 
 @pytest.mark.parametrize(
     ("name", "gbps"),
-    [
-        ("infiniband-edr", 100),
-        ("infiniband-hdr", 200),
-        ("infiniband-ndr", 400),
-        ("roce-100g", 100),
-        ("roce-200g", 200),
-        ("roce-400g", 400),
-        ("efa", 100),
-        ("ethernet-200g", 200),
-        ("ethernet-400g", 400),
-    ],
+    [("infiniband-hdr", 200), ("roce-200g", 200), ("efa", 100)],
 )
 def test_links_of_data_centers_are_there(name: str, gbps: int) -> None:
     assert hardware.link(name).bandwidth.value * 8 / 1e9 == gbps
