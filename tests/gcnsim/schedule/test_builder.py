@@ -61,12 +61,6 @@ def test_late_dependencies_and_reuse_join_the_others(builder: Builders) -> None:
     assert schedule.depth == 3
 
 
-def test_depth_is_at_least_one(builder: Builders) -> None:
-    b = builder(1.0)
-    end = b.compute(OpKind.LOSS, 0, 1.0)
-    assert b.close([end]).depth == 1
-
-
 def test_work_is_the_same_every_iteration_or_one_number_each(builder: Builders) -> None:
     b = builder(1.0, iterations=3)
     b.compute(OpKind.LOSS, 0, 2.0)
@@ -254,13 +248,6 @@ def test_messages_and_samplers_take_cores_from_each_other() -> None:
     each = 1e9 / SOCKETS.bandwidth + SOCKETS.message_s
     assert messages(cluster(cores=1.0), 1e9, sampling=each) == pytest.approx(2 * each, rel=0.01)
     assert messages(cluster(cores=2.0), 1e9, sampling=each) == pytest.approx(each, rel=0.01)
-
-
-def test_a_message_of_nothing_takes_no_core() -> None:
-    builder = Builder("test", cluster(), 1)
-    ends = host_message(builder, OpKind.WIRE, 0, 1, 0.0, [], stream="tx")
-    schedule = builder.close([builder.compute(OpKind.STEP, rank, 0.0, after=ends) for rank in range(2)])
-    assert seconds(schedule) == 0.0
 
 
 @pytest.mark.parametrize("tree", [False, True])
