@@ -190,16 +190,6 @@ def test_means_tell_the_three_phases_too(itself: bool, expected: tuple[float, fl
     assert tuple(phases_of_means(means, 1.0, samples_itself=itself).values()) == pytest.approx(expected)
 
 
-def test_means_never_tell_less_than_nothing() -> None:
-    means = Shares(0, 0.9, 0.1, 0.5, 0.0, 0.2, 0.3, 0.0, 0.05, 0.1, 0.2)
-    assert tuple(phases_of_means(means, 1.0, samples_itself=False).values()) == pytest.approx((0.9, 0.2, 0.0))
-
-
-def test_every_kind_has_a_phase_and_every_phase_a_kind() -> None:
-    assert set(PHASE) == set(OpKind)
-    assert set(PHASE.values()) == set(Phase)
-
-
 def test_phases_as_the_glossary_has_them() -> None:
     of = {phase: {str(kind) for kind, found in PHASE.items() if found is phase} for phase in Phase}
     assert of == {
@@ -236,16 +226,6 @@ def test_rows_of_a_timeline(two_spans: Timeline) -> None:
         Span(OpKind.WIRE, 0, "f.tx1", 0, 3, Direction.BACKWARD, 1, 0.0, 0.5, 64.0),
         Span(OpKind.UPDATE, 1, "gpu", 2, -1, Direction.NONE, -1, 1.0, 3.0, 0.0),
     ]
-
-
-def test_mask_of_phases(two_spans: Timeline) -> None:
-    assert two_spans.of_phase(Phase.TRANSFER).tolist() == [True, False]
-    assert two_spans.of_phase(Phase.TRANSFER, Phase.COMPUTE).tolist() == [True, True]
-    assert not two_spans.of_phase(Phase.REDUCE).any()
-
-
-def test_codes_are_positions() -> None:
-    assert [KIND_CODE[kind] for kind in KINDS] == list(range(len(OpKind)))
 
 
 def test_stored_codes_keep_their_meaning() -> None:
@@ -292,11 +272,6 @@ def test_union_difference_and_intersection(a: Pairs, b: Pairs) -> None:
 def test_within_a_window(a: Pairs, start: int, size: int) -> None:
     window = set(range(start, start + size))
     assert covered(intervals(a).within(start, start + size)) == instants(a) & window
-
-
-def test_touching_intervals_are_one() -> None:
-    found = intervals([(3, 5), (0, 3), (7, 9)])
-    assert (found.starts.tolist(), found.ends.tolist()) == ([0, 7], [5, 9])
 
 
 def test_empty_and_reversed_intervals_vanish() -> None:
