@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from gcnsim.core.errors import FileError
-from gcnsim.core.json_files import mistake, shipped_schema
 from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.evidence.validation import setting_of
 from gcnsim.records.measurements import read_measurements
@@ -21,7 +19,6 @@ from gcnsim.records.run_files import Cluster, read_cluster, write_cluster
 from runtime.options import Options
 from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, run_document, write_folder, write_run
 from tests.gcnsim.evidence.made_calibration import MACHINE, measurements, write_measurements
-from tests.gcnsim.evidence.made_gpu import measurements as of_gpu
 from tests.gcnsim.records.made_traces import cuda_events, document, folder, write
 
 
@@ -43,20 +40,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         (measurement["kernel"], measurement["params"], measurement["seconds"])
         for measurement in document["measurements"]
     ]
-
-
-def test_kernels_are_found_by_name_and_size(tmp_path: Path) -> None:
-    found = read_measurements(write_measurements(tmp_path / "profile.json", of_gpu()))
-    assert {item.kernel for item in found.of("spmm")} == {"spmm"}
-    assert [item.params["width"] for item in found.of("spmm", entries=10_000)] == [16, 64, 256]
-    assert found.of("spmm", entries=1) == found.of("nothing") == []
-
-
-def test_the_schema_is_one_and_the_document_keeps_it() -> None:
-    schema = dict(shipped_schema("measurements"))
-    Draft202012Validator.check_schema(schema)
-    assert Draft202012Validator(schema).is_valid(measurements())
-    assert mistake(measurements(), "measurements") is None
 
 
 @pytest.mark.parametrize(
@@ -183,12 +166,6 @@ def test_a_run_on_several_servers_is_predicted_on_several_servers(tmp_path: Path
     assert setting_of(run).endswith("2 x 2 at 10000 Mbit/s")
 
 
-def test_without_it_all_workers_are_on_one_machine(tmp_path: Path) -> None:
-    run = read_recorded_run(survey_folder(tmp_path, None))
-    assert (run.cluster, run.place) == (None, None)
-    assert scenario_of(run).cluster.servers == 1
-
-
 def test_an_emulated_cluster_counts_first(tmp_path: Path) -> None:
     emulated = EMULATED | {"workers_per_host": 2}
     run = read_recorded_run(survey_folder(tmp_path, emulation=emulated))
@@ -220,11 +197,3 @@ def test_a_wrong_one_is_refused(change: dict[str, Any], words: str, tmp_path: Pa
     with pytest.raises(FileError) as caught:
         read_cluster(path)
     assert str(caught.value) == f"{path}: {words}"
-
-
-def test_no_json_and_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read: No such file"):
-        read_cluster(tmp_path / "cluster.json")
-    (tmp_path / "cluster.json").write_text("{", encoding="utf-8")
-    with pytest.raises(FileError, match="not a JSON document"):
-        read_cluster(tmp_path / "cluster.json")

@@ -122,22 +122,10 @@ def test_the_trace_is_beside_the_run_or_where_it_was_saved(tmp_path: Path) -> No
     assert read_recorded_run(path).trace == path / "access.trace"
 
 
-def test_an_empty_folder_and_none_at_all(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for name in ("empty", "none"):
-        text = refusal(tmp_path / name, "run.json")
-        assert text == "cannot be read: No such file or directory; python -m runtime.train writes such a file"
-
-
 def test_an_interrupted_run(tmp_path: Path) -> None:
     document = run_document(OPTIONS, iterations=7) | {"finished": False, "summary": None}
     path = write_folder(tmp_path / "run", document, [0.1] * 7)
     assert refusal(path, "run.json") == "the run was interrupted after 7 iterations; train it again"
-
-
-def test_an_unrecorded_run(tmp_path: Path) -> None:
-    path = write_folder(tmp_path / "run", run_document(OPTIONS) | {"summary": None}, [0.1] * 10)
-    assert refusal(path, "run.json") == "has no summary: the run was not recorded (--no-record)"
 
 
 @pytest.mark.parametrize(
@@ -152,15 +140,6 @@ def test_an_unrecorded_run(tmp_path: Path) -> None:
 def test_a_run_json_that_breaks_its_schema(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = write_folder(tmp_path / "run", run_document(OPTIONS) | change, [0.1] * 10)
     assert message in refusal(path, "run.json")
-
-
-def test_broken_json(tmp_path: Path) -> None:
-    path = folder(tmp_path)
-    for text in (b"{", b"", json.dumps(run_document(OPTIONS)).encode()[:-3]):
-        (path / "run.json").write_bytes(text)
-        assert refusal(path, "run.json") == "not a JSON document"
-    (path / "run.json").write_bytes(b"\xff{}")
-    assert refusal(path, "run.json") == "not UTF-8 text (byte 0)"
 
 
 @pytest.mark.parametrize("text", ["", "iteration,seconds\n"])
@@ -183,50 +162,29 @@ def test_missing_iterations(tmp_path: Path) -> None:
     assert refusal(path, "iterations.csv").startswith("cannot be read: No such file or directory")
 
 
-def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"timeline\.parquet"):
-        read_recorded_run(folder(tmp_path)).timeline()
-
-
 @pytest.mark.parametrize(
     ("change", "text"),
     [
         ({"options": {"knobs": {"tau": "two"}}}, 'options.knobs.tau is "two", wanted integer'),
-        ({"options": {"knobs": []}}, "options.knobs is [], wanted object"),
         ({"options": {"method": None}}, "options.method is null, wanted string"),
         ({"emulation": {"bandwidth": float("nan")}}, "emulation.bandwidth is nan; allowed: finite numbers up to 1e+30"),
-        ({"emulation": {"bandwidth": 0}}, "emulation.bandwidth is 0; allowed: above 0"),
         ({"emulation": {"hosts": 3}}, "emulation is of 3 hosts x 1 workers, workers is 2"),
-        ({"summary": {"workers": float("nan")}}, "summary.workers is nan; allowed: finite numbers up to 1e+30"),
-        ({"summary": {"workers": [dict.fromkeys(Shares.__slots__, 0)]}},
-         "summary is of 1 workers, workers is 2"),
+        ({"summary": {"workers": [dict.fromkeys(Shares.__slots__, 0)]}}, "summary is of 1 workers, workers is 2"),
         ({"summary": {"slowest": 2}}, "summary.slowest is 2, it has 2 workers"),
         ({"summary": {"warmup": 10}}, "summary.warmup is 10; allowed: less than the 10 iterations"),
         ({"seed": 10**400}, "seed is a whole number of 401 digits; allowed: finite numbers up to 1e+30"),
-        ({"inner": [1500]}, "inner is of 1 workers, workers is 2"),
-        ({"options": {"sage_aggregator": "pool"}},
-         "options.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean"),
-        ({"widths": [32, 0, 8]}, "widths is [32, 0, 8]; allowed: 1 or more each"),
+        (
+            {"options": {"sage_aggregator": "pool"}},
+            "options.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, Any], text: str) -> None:
     document = run_document(OPTIONS)
     for name, value in change.items():
         document[name] = document[name] | value if isinstance(value, dict) else value
     path = write_folder(tmp_path / "run", document, [0.1] * 10)
     assert refusal(path, "run.json").removesuffix("; python -m runtime.train writes such a file") == text
-
-
-def test_an_aggregator_of_earlier_versions_is_read(tmp_path: Path) -> None:
-    document = run_document(OPTIONS)
-    document["options"]["sage_aggregator"] = "mean"
-    read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
-
-
-def test_a_document_nested_too_deep(tmp_path: Path) -> None:
-    path = folder(tmp_path)
-    (path / "run.json").write_text('{"a":' * 500 + "1" + "}" * 500)
-    assert refusal(path, "run.json") == "not a JSON document of at most 32 levels"
 
 
 @pytest.mark.parametrize("count", [1, 9, 11])
@@ -254,12 +212,6 @@ def test_iterations_take_a_time_that_can_be(tmp_path: Path, seconds: float) -> N
     assert refusal(path, "iterations.csv") == (
         f"seconds of iteration 9: {seconds:.12g} is not allowed; a number above 0 and at most 10000000"
     )
-
-
-def test_a_field_without_end(tmp_path: Path) -> None:
-    path = folder(tmp_path)
-    (path / "iterations.csv").write_text("iteration,seconds\n0," + "1" * 200_000 + "\n")
-    assert refusal(path, "iterations.csv").startswith("not a CSV file: field larger than field limit")
 
 
 def test_an_accuracy_is_a_share(tmp_path: Path) -> None:
