@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.hardware import device, figures_of, host, link
+from gcnsim.hardware import device, figures_of, link
 from gcnsim.methods import create_method
 from gcnsim.records.calibration import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
@@ -46,14 +46,6 @@ def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
         assert {name: figures[name].value for name in known} == known
         assert {figures[name].source for name in known} == {"fitted"}
         assert figures[next(iter(known))].reference == "chosen for a test"
-
-
-def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
-    machine = resolve_machine(spec(tmp_path))
-    assert machine.device == device("cpu-core")
-    assert machine.host.memory_bandwidth == host("generic-16").memory_bandwidth
-    assert machine.network.bandwidth == link("ethernet").bandwidth
-    assert "fitted" in machine.host.provenance()
 
 
 def test_a_gpus_record_without_the_hosts_calls_is_refused(tmp_path: Path) -> None:
@@ -190,13 +182,6 @@ def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: 
     for found, error in ((some, 0.05), (much, 0.2)):
         width = float(np.hypot(SCHEDULE_ERROR, error))
         assert (found.low_s, found.high_s) == pytest.approx((seconds * (1 - width), seconds * (1 + width)))
-
-
-def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
-    empty = calibration(figures={"device": {}, "host": {}, "network": {}}, curve=(), graphs={})
-    calibrated = spec(tmp_path, empty)
-    machine, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
-    assert (machine.device, machine.host, machine.network) == (plain.device, plain.host, plain.network)
 
 
 def measured(folder: Path, parts: int, **training: Any) -> str:
