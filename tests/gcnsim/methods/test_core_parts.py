@@ -42,12 +42,6 @@ def test_one_core_for_all_does_one_thing_at_a_time(on_cores: MakeFacts, pace: Pa
         assert pace(schedule, 100) >= core_seconds(schedule) * (1 - 1e-6)
 
 
-def test_one_busy_core_is_never_idle_where_nothing_else_takes_time(on_cores: MakeFacts, pace: Pace) -> None:
-    facts = on_cores(tau=1, cores=1.0, shared=True, nic=1e15, per_server=4, layers=2)
-    schedule = method("pipegcn")(facts)
-    assert pace(schedule, 10) == pytest.approx(core_seconds(schedule), rel=0.02)
-
-
 machines = st.fixed_dictionaries(
     {
         "workers": st.integers(2, 4),
@@ -82,15 +76,6 @@ def test_more_cores_are_never_slower(on_cores: MakeFacts, pace: Pace, name: str,
     ]
     assert all(more <= fewer * 1.005 for fewer, more in pairwise(times))
     assert times[-1] < 0.6 * times[0]
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_on_a_slow_link_stale_rows_are_never_slower(on_cores: MakeFacts, pace: Pace, shared: bool) -> None:
-    fresh, stale = (
-        pace(method(name)(on_cores(tau=tau, overlap=True, nic=1e8, shared=shared, cores=2.0, layers=2)), 40)
-        for name, tau in (("full-graph", 0), ("pipegcn", 1))
-    )
-    assert stale <= fresh * 1.005
 
 
 def test_iterations_of_equal_graphs_take_equal_time(on_cores: MakeFacts) -> None:
@@ -156,13 +141,6 @@ def test_dropout_first_drops_own_rows_alone(on_cores: MakeFacts, name: str) -> N
     assert bytes_sent[0] == bytes_sent[1] > VALUE
 
 
-def test_one_worker_drops_its_own_rows(on_cores: MakeFacts) -> None:
-    facts = on_cores(workers=1, per_server=1, layers=2, widths=WIDTHS, dropout="exchange-first")
-    schedule = method("full-graph")(facts)
-    assert [len(updates(schedule, 0, layer, FORWARD)) for layer in (0, 1)] == [2, 2]
-    assert [len(updates(schedule, 0, layer, BACKWARD)) for layer in (0, 1)] == [1, 2]
-
-
 @pytest.mark.parametrize("dropout", ["none", "exchange-first", "dropout-first"])
 def test_one_worker_attends_to_its_own_rows(on_cores: MakeFacts, dropout: str) -> None:
     facts = on_cores(workers=1, per_server=1, layers=2, widths=WIDTHS, dropout=dropout)
@@ -210,16 +188,6 @@ def test_rows_of_others_are_asked_for_picked_out_sent_and_placed(cases: MakeFact
         assert work(schedule, op) == pytest.approx(float(rows_seconds(given.device, rows, WIDTH)))
     (placed,) = on(schedule, 0, "load", OpKind.SCATTER)
     assert work(schedule, placed) == pytest.approx(float(rows_seconds(given.device, wanted[0].sum(), WIDTH)))
-
-
-@pytest.mark.parametrize("name", ["dgl", *AHEAD[1:]])
-def test_rows_at_hand_send_no_message(cases: MakeFacts, name: str) -> None:
-    given = cases()
-    schedule = method(name)(given)
-    assert not [op for op in schedule.ops if op.kind is OpKind.WIRE]
-    (gathered,) = on(schedule, 0, "load")
-    rows = 100 * 10 ** len(given.shapes)
-    assert work(schedule, gathered) == pytest.approx(float(rows_seconds(given.device, rows, WIDTH)))
 
 
 def test_training_goes_forward_and_back_without_the_inputs_gradient(cases: MakeFacts) -> None:

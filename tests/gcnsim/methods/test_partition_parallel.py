@@ -70,15 +70,6 @@ def test_one_message_per_peer_layer_and_direction(facts: MakeFacts) -> None:
     assert set(keys.values()) == {1}
 
 
-def test_serial_transfers_begin_with_different_receivers(facts: MakeFacts) -> None:
-    given = replace(facts(workers=5, per_server=1), serial=True)
-    sent = {
-        rank: [op.peer for op in ops(method("full-graph")(given), OpKind.WIRE, layer=0, worker=rank)]
-        for rank in range(5)
-    }
-    assert sent == {rank: [(rank + step) % 5 for step in range(1, 5)] for rank in range(5)}
-
-
 @pytest.mark.parametrize("transport", ["staged", "direct"])
 def test_rows_and_gradients_of_a_pair_share_a_connection_and_nothing_else_does(
     facts: MakeFacts, transport: str
@@ -179,12 +170,8 @@ def test_nothing_of_a_worker_starts_before_its_previous_iteration_ended(facts: M
         assert on_gpu or (schedule.ends[found.worker], 1) in found.after
 
 
-def test_tau_is_the_depth(facts: MakeFacts) -> None:
-    assert [method("psc-gcn")(facts(tau=tau)).depth for tau in (0, 1, 2, 9)] == [1, 1, 2, 9]
-
-
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn", "bns-gcn"])
-@pytest.mark.parametrize(("model", "heads"), [("gcn", 1), ("graphsage", 1), ("gat", 1), ("gat", 4)])
+@pytest.mark.parametrize(("model", "heads"), [("graphsage", 1), ("gat", 4)])
 def test_every_kernel_of_the_layers_is_scheduled_once(facts: MakeFacts, name: str, model: str, heads: int) -> None:
     given = facts(model=model, slope=0.2, tau=1)
     given = replace(given, shapes=layer_shapes(model, 64, 64, 3, 16, heads=heads))
@@ -198,8 +185,8 @@ def test_every_kernel_of_the_layers_is_scheduled_once(facts: MakeFacts, name: st
         np.testing.assert_allclose(scheduled, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["full-graph", "psc-gcn", "bns-gcn", "cagnet-1d", "cagnet-1.5d", "sancus", "roc"])
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+@pytest.mark.parametrize("name", ["psc-gcn", "bns-gcn", "cagnet-1.5d", "roc"])
+@pytest.mark.parametrize("model", ["graphsage", "gat"])
 @pytest.mark.parametrize("released", [False, True])
 def test_what_is_dropped_costs_passes_over_the_rows_that_lose_values(
     facts: MakeFacts, name: str, model: str, released: bool
@@ -274,13 +261,6 @@ def test_gradients_of_the_boundary_leave_before_the_inner_sum(facts: MakeFacts) 
         assert inner.index == boundary.index + 1
 
 
-def test_the_same_bytes_travel(facts: MakeFacts) -> None:
-    for schedules in (both(facts()), both(facts(slope=0.3, workers=3, per_server=1))):
-        for kind in (OpKind.PACK, OpKind.D2H, OpKind.WIRE, OpKind.H2D, OpKind.SCATTER, OpKind.ALLREDUCE):
-            none, central = (total(schedule, kind) for schedule in schedules)
-            assert none == central
-
-
 def test_two_products_cost_a_launch_and_a_second_write_more_than_one(facts: MakeFacts) -> None:
     none, central = both(facts(inner=20_000, widths=(64, 64, 16)))
     written = 20_000 * 64 * 4 / 50e9
@@ -328,12 +308,6 @@ def test_stale_rows_leave_nothing_to_overlap() -> None:
     for name, knobs in (("pipegcn", {}), ("psc-gcn", {"tau": 1})):
         with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed; .* at tau 1 does not wait"):
             create_method(name, overlap="central", **knobs)
-
-
-def test_one_worker_has_nothing_to_overlap(facts: MakeFacts) -> None:
-    none, central = both(facts(workers=1, per_server=1))
-    assert none.ops == central.ops
-    np.testing.assert_array_equal(none.demand, central.demand)
 
 
 def test_sums_beneath_transfers_are_slowed_by_copies_as_long_as_these_run(facts: MakeFacts) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim import simulate
 from gcnsim.cost import (
     gradient_bytes,
     host_bound,
@@ -24,7 +23,6 @@ from gcnsim.cost import (
 )
 from gcnsim.cost.released import drawing_core_seconds, receiving_seconds, reduce_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.scenario import SCHEMA
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
@@ -159,24 +157,3 @@ def test_gradients_are_summed_layer_by_layer_as_they_are_ready(facts: MakeFacts)
     for op in started:
         (before,) = {dep for dep, _ in op.after}
         assert own.ops[before].direction is Direction.BACKWARD
-
-
-def test_its_figures_are_assumptions_where_it_runs_and_the_answer_says_so() -> None:
-    for chosen in ("lean", "released"):
-        given = {"schema": SCHEMA, "cluster": {"gpus": 2, "implementation": chosen}, "run": {"iterations": 4}}
-        found = simulate(given).payload["provenance"]
-        names = {assumption["name"] for assumption in found["assumptions"]}
-        own = {"generic-16.operation_s", "generic-16.rebuild_bytes"}
-        assert names & own == (own if chosen == "released" else set())
-        text = [words for words in found["warnings"] if words.startswith("implementation released: ")]
-        assert len(text) == (chosen == "released")
-
-
-def test_a_cheaper_call_is_never_slower_and_free_ones_are_nearly_lean() -> None:
-    def seconds(**cluster: Any) -> float:
-        requested = {"schema": SCHEMA, "cluster": {"gpus": 4} | cluster, "method": {"name": "bns-gcn", "rate": 0.01}}
-        return simulate(requested | {"run": {"iterations": 4}}).result.metrics.iteration_s
-
-    free = "generic-16.operation_s=0us,generic-16.rebuild_bytes=0B"
-    times = [seconds(implementation="released", figures=f"generic-16.operation_s={call}") for call in ("30us", "1ms")]
-    assert seconds() < seconds(implementation="released", figures=free) < times[0] < times[1]
