@@ -13,7 +13,7 @@ import pytest
 
 from gcnsim.core.errors import GraphError
 from gcnsim.graph import Graph, build_csr, describe, from_networkx
-from gcnsim.graph.describe import Components, DegreeBin, components, degree_bins, degree_percentiles, homophily
+from gcnsim.graph.describe import Components, components, degree_bins, homophily
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.graph.load import (
     check_memory,
@@ -32,11 +32,6 @@ def star() -> Graph:
     return build_csr(np.zeros(4, dtype=np.int64), np.arange(1, 5), 6, "star")
 
 
-def test_degree_bins_are_powers_of_two(star: Graph) -> None:
-    found = degree_bins(star)
-    assert found == (DegreeBin(0, 0, 1, 0), DegreeBin(1, 1, 4, 4), DegreeBin(2, 3, 0, 0), DegreeBin(4, 7, 1, 4))
-
-
 def test_degree_bins_hold_every_node_and_entry() -> None:
     graph = from_networkx(nx.barabasi_albert_graph(500, 3, seed=1))
     found = degree_bins(graph)
@@ -49,22 +44,8 @@ def test_degree_bins_hold_every_node_and_entry() -> None:
         assert degree_bin.nodes == np.count_nonzero(inside)
 
 
-def test_percentiles_are_numpys(star: Graph) -> None:
-    expected = {"p10": 0.5, "p25": 1.0, "p50": 1.0, "p75": 1.0, "p90": 2.5, "p99": 3.85}
-    assert degree_percentiles(star) == pytest.approx(expected)
-
-
 def test_an_isolated_node_is_a_component(star: Graph) -> None:
     assert components(star) == Components(2, 5)
-
-
-def test_homophily_by_hand(star: Graph) -> None:
-    found = homophily(star, np.array([0, 0, 1, 1, -1, 0]))
-    assert found is not None
-    assert found.edges == 3
-    assert found.edge == pytest.approx(1 / 3)  # 0-1 alike, 0-2 and 0-3 not, 0-4 unknown
-    chance = (4 / 6) ** 2 + (2 / 6) ** 2  # class 0 has degrees 3 + 1 of 6, class 1 has 2
-    assert found.adjusted == pytest.approx((1 / 3 - chance) / (1 - chance))
 
 
 def test_homophily_by_chunks_is_that_of_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +156,3 @@ def test_published_sizes_are_estimated_above_what_metis_took() -> None:
     with pytest.raises(GraphError, match=r"^products: partitioning needs about .* GiB of memory; allowed: 10\.0 GiB$"):
         check_partition_memory("products", 2_449_029, 123_718_280, 10 * 2**30)
     check_partition_memory("products", 2_449_029, 123_718_280, None)
-
-
-def test_partitioning_is_judged_by_the_nodes_and_entries_it_is_told() -> None:
-    needed = memory_of_sizes(1000, 50_000_000, partition=True)
-    assert needed - memory_of_sizes(0, 50_000_000, partition=True) < 1e6, "entries are what takes memory"
-    check_partition_memory("many", 1000, 50_000_000, needed)
-    with pytest.raises(GraphError, match="many: partitioning needs"):
-        check_partition_memory("many", 1000, 50_000_000, needed - 1)

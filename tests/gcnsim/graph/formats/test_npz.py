@@ -14,7 +14,6 @@ from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph import load_graph
 from gcnsim.graph.csr import Cleaning
-from gcnsim.graph.formats.nodes import read_nodes
 
 _INDPTR, _INDICES = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)
 
@@ -44,16 +43,6 @@ def test_sparse_features_and_multi_label_classes_come_from_shapes(tmp_path: Path
     assert (graph.features, graph.classes) == (8415, 100)
 
 
-def test_the_features_themselves_stay_unread(tmp_path: Path) -> None:
-    path = _saved(tmp_path / "g.npz", x=np.zeros((3, 100_000)))
-    with zipfile.ZipFile(path) as archive:
-        begin = archive.getinfo("x.npy").header_offset
-    raw = bytearray(path.read_bytes())
-    raw[begin + 400] ^= 0xFF  # inside the compressed features, after their header
-    path.write_bytes(raw)
-    assert load_graph(path).features == 100_000
-
-
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "coo"], weight: float) -> None:
@@ -70,25 +59,18 @@ def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "
     ("arrays", "message"),
     [
         ({"indptr": np.array([0.0, 1.5, 3, 4])}, "'indptr' is float64[4] with the value 1.5; integers are needed"),
-        (
-            {"indices": np.array([[1, 0], [2, 1]])},
-            "'indices' is int64[2, 2]; a 1-D array of integers is needed",
-        ),
         ({"indices": np.array([1, 0, 2, 3])}, "node id 3 is out of range; 0 to 2 are allowed"),
         ({"indices": np.array([1, 0, 2])}, "indptr runs from 0 to 4; it must run from 0 to 3"),
         ({"x": np.zeros((2, 5))}, "features have shape [2, 5]; [3, width] is needed"),
-        ({"x_shape": np.array([3, -5])}, "features have shape [3, -5]; [3, width] is needed"),
         ({"x_shape": np.array([3, 10**12])}, "[3, width] is needed, width 0 to 2,147,483,647"),
         ({"labels": np.zeros(4, dtype=np.int16)}, "labels have shape [4]; [3] or [3, classes] is needed"),
         ({"labels": np.full(3, 0.5)}, "'labels' is float64[3] with the value 0.5; integers are needed"),
-        ({"indptr": np.array([0])}, "indptr runs from 0 to 0; it must run from 0 to 4"),
         ({"labels": np.array(["a", 1, None], dtype=object)}, "'labels' is an object array (a pickle)"),
         (
             {"format": np.array(b"bsr"), "shape": np.array([3, 3])},
             "unknown sparse format 'bsr'; supported: csr, csc, coo",
         ),
         ({"format": np.array(b"csr"), "shape": np.array([3, 4])}, "an adjacency matrix must be square, not 3 x 4"),
-        ({"format": np.array(b"csr"), "shape": np.array([2, 2])}, "indptr has 4 values; 2 rows need 3"),
         ({"format": np.array(b"coo"), "shape": np.array([3, 3])}, "key 'row' is missing (found: format, indices, "),
     ],
 )
@@ -129,16 +111,6 @@ def test_no_damage_changes_the_graph_or_escapes_as_a_traceback(tmp_path: Path) -
             refusals.append(str(error))
     assert len(refusals) > 100
     assert all(line.startswith(f"{damaged}: ") and "\n" not in line for line in refusals)
-
-
-@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i1", "i2", ">i4", "i8"])
-def test_labels_may_be_any_integers(tmp_path: Path, dtype: str) -> None:
-    labels = np.array([0, 3, 4], dtype=dtype)
-    path = _saved(tmp_path / "g.npz", labels=labels)
-    assert load_graph(path).classes == 5
-    read = read_nodes(path, 3).labels
-    assert read is not None
-    assert read.tolist() == [0, 3, 4]
 
 
 def test_a_label_that_is_no_class_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import read_nodes
-from gcnsim.graph.load import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import FEATURES, LABELS, NODES, SPLIT, ring, write_ogb_text, zipped
 from tests.gcnsim.graph.formats.layouts.tools import (
     write_arrays,
@@ -59,21 +58,6 @@ def test_other_forms_of_a_folder_hold_the_same(tmp_path: Path, write: Callable[[
     assert _split(folder) == list(SPLIT.values())
 
 
-@pytest.mark.parametrize(
-    "write", [write_pagraph, write_graphbolt, write_dgl_csv, write_igb, write_gnnlab, write_arrays]
-)
-def test_memory_is_estimated_from_what_is_there(tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    folder = write(tmp_path / "data")
-    assert 150_000_000 < memory_to_load(folder, features=True) < 151_000_000
-
-
-def test_ids_of_a_csv_data_set_are_kept_where_they_are_no_node_numbers(tmp_path: Path) -> None:
-    assert load_graph(write_dgl_csv(tmp_path / "plain")).original_ids is None
-    ids = load_graph(write_dgl_csv(tmp_path / "moved", first=100)).original_ids
-    assert isinstance(ids, np.ndarray)
-    assert ids.tolist() == list(range(100, 110))
-
-
 def test_what_a_folder_holds_beside_is_named(tmp_path: Path) -> None:
     folder = write_igb(tmp_path / "igb")
     np.save(folder / "processed" / "paper" / "node_label_2K.npy", LABELS)
@@ -112,15 +96,6 @@ def test_a_folder_with_two_parts_of_the_split_is_refused(
     _refused(folder, "; not understood: odd_one.npy")
 
 
-def test_papers_of_igb_may_lack_features_or_call_them_otherwise(tmp_path: Path) -> None:
-    papers = write_igb(tmp_path / "igb") / "processed" / "paper"
-    (papers / "node_feat.npy").rename(papers / "feature.npy")
-    assert load_graph(tmp_path / "igb").features == FEATURES.shape[1]
-    (papers / "feature.npy").unlink()
-    graph = load_graph(tmp_path / "igb")
-    assert (graph.nodes, graph.features, graph.classes) == (NODES, None, 2)
-
-
 def test_a_split_beside_the_papers_of_igb_goes_before_its_rule(tmp_path: Path) -> None:
     papers = write_igb(tmp_path / "igb") / "processed" / "paper"
     np.save(papers / "paper_id_index_mapping.npy", np.zeros(3))
@@ -153,22 +128,6 @@ def test_sets_of_graphbolt_may_be_masks_but_name_no_node_twice(tmp_path: Path) -
     _refused(folder, "train.npy holds a node number more than once; each is allowed once")
     np.save(folder / "set" / "train.npy", np.ones(NODES + 1, bool))
     _refused(folder, f"train.npy is bool[{NODES + 1}]; a mask needs [{NODES}]")
-
-
-def test_labels_of_graphbolt_beside_those_of_its_task_are_named(tmp_path: Path) -> None:
-    folder = write_graphbolt(tmp_path / "bolt")
-    text = (folder / "metadata.yaml").read_text()
-    more = "feature_data:\n  - {domain: node, name: label, format: numpy, path: data/label.npy}\n"
-    (folder / "metadata.yaml").write_text(text.replace("feature_data:\n", more))
-    np.save(folder / "data" / "label.npy", LABELS)
-    assert load_graph(folder).cleaning.ignored == ("label",)
-
-
-def test_a_rule_of_the_split_that_no_file_holds_is_a_note(tmp_path: Path) -> None:
-    held = read_nodes(write_igb(tmp_path / "igb"), NODES)
-    assert held.notes == (
-        "split by IGB's own rule: the first 60 % of the nodes train, the next 20 % validate, the rest test",
-    )
 
 
 def test_graphbolt_without_tasks_takes_the_files_of_set(tmp_path: Path) -> None:
@@ -230,19 +189,16 @@ def test_several_kinds_of_nodes_are_named_and_refused(tmp_path: Path, write: Cal
     ("write", "file", "old", "new", "message"),
     [
         (write_graphbolt, "metadata.yaml", "num: 10", "num: 9", "features have shape [10, 3]; [9, width]"),
-        (write_graphbolt, "metadata.yaml", "num: 10", "num: ten", "graph.nodes[0].num is 'ten'; a whole number"),
         (write_graphbolt, "metadata.yaml", "edges/e.npy", "edges/f.npy", "names 'edges/f.npy', which is not there"),
         (write_graphbolt, "metadata.yaml", "edges/e.npy", "../e.npy", "'../e.npy'; a path inside the folder"),
         (write_graphbolt, "metadata.yaml", "numpy", "torch", "graph.edges[0].format is 'torch'; numpy or csv"),
         (write_graphbolt, "metadata.yaml", "graph:", "graph_topology: {}\ngraph:", "GraphBolt's preprocessed dataset"),
-        (write_dgl_csv, "meta.yaml", "e.csv", "f.csv", "edge_data[0].file_name names 'f.csv', which is not there"),
         (write_dgl_csv, "e.csv", "src_id", "from", "column 'src_id' is missing (found: from, dst_id)"),
         (write_dgl_csv, "e.csv", "0,1\n", "0,77\n", "77 is not a node id"),
         (write_dgl_csv, "n.csv", "9,1,", "8,1,", "node_id 8 stands on 2 lines; 1 is allowed"),
         (write_dgl_csv, "n.csv", "6.75,", "", "rows of different lengths; each needs 3 numbers"),
         (write_gnnlab, "meta.txt", "NUM_EDGE\t20", "NUM_EDGE\t21", "80 bytes; uint32[21] needs 84"),
         (write_gnnlab, "meta.txt", "FEAT_DIM\t3\n", "", "FEAT_DIM is missing; a .bin file does not say its own size"),
-        (write_gnnlab, "meta.txt", "FEAT_DIM\t3", "FEAT_DIM\tthree", "line 3: 'FEAT_DIM\\tthree'; a name and a whole"),
     ],
 )
 def test_a_wrong_description_is_named(
