@@ -12,8 +12,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit import calibrate
 from gcnsim.evidence.fit_gpu import fit_gpu
 from gcnsim.evidence.fitting import Laws
-from gcnsim.hardware import Curve, device
-from gcnsim.records.calibration import read_calibration, write_calibration
+from gcnsim.hardware import Curve
 from gcnsim.records.measurements import read_measurements
 from tests.gcnsim.evidence.made_calibration import DRAWING, HOST, NETWORK, write_measurements
 from tests.gcnsim.evidence.made_gpu import (
@@ -22,7 +21,6 @@ from tests.gcnsim.evidence.made_gpu import (
     DEVICE,
     MAP_BESIDE,
     SUM_BESIDE,
-    T4S,
     UNPINNED,
     known_gpu,
     measurements,
@@ -79,18 +77,6 @@ def test_measurements_that_vary_give_nearly_the_same_figures(tmp_path: Path) -> 
     assert laws.copies["efficiency"].value <= 1.0
 
 
-def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
-    content = {residual.term: residual for residual in fit(tmp_path).residuals}
-    exact = {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets", "copies"}
-    unmodelled = {"copies not pinned (no law)", "spmm beside copies (no law)", "gemm beside copies (no law)"}
-    assert set(content) == exact | unmodelled
-    assert max(content[term].mape for term in exact) < 0.02
-    # Kernels near a call of the host are not fitted to.
-    assert content["elementwise"].points == 4
-    assert content["gemm"].points == 9
-    assert content["copies"].points == 6
-
-
 def test_what_has_no_law_is_told_as_the_error_of_leaving_it_out(tmp_path: Path) -> None:
     content = {residual.term: residual for residual in fit(tmp_path).residuals}
     assert content["copies not pinned (no law)"].bias == pytest.approx(1 / UNPINNED - 1, rel=0.02)
@@ -136,21 +122,6 @@ def test_where_every_kernel_is_short_the_longest_counts(tmp_path: Path) -> None:
 def test_a_missing_kernel_is_named(tmp_path: Path, kernel: str) -> None:
     with pytest.raises(ScenarioError, match=f"has no kernel '{kernel}'; python -m runtime.profile measures it"):
         fit(tmp_path, without(kernel))
-
-
-def test_without_transfers_the_network_stays_that_of_the_catalogue(tmp_path: Path) -> None:
-    laws = fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
-    assert laws.network == {}
-    assert "message_s" not in laws.host
-
-
-def test_the_record_is_of_the_catalogues_device(tmp_path: Path) -> None:
-    record = calibrate(write_measurements(tmp_path / "profile.json", measurements()))
-    assert (record.device, record.machine["gpus"]) == ("t4", list(T4S))
-    assert set(record.figures) == {"device", "host", "network", "copies"}
-    assert record.figures["device"]["memory_bandwidth"].value < device("t4").memory_bandwidth.value
-    write_calibration(tmp_path / "c.json", record)
-    assert read_calibration(tmp_path / "c.json") == record
 
 
 @pytest.mark.parametrize(

@@ -80,18 +80,6 @@ def test_a_criterion_that_leaves_too_few_rows_is_passed_over_and_named(change: d
     assert word in enough.alike
 
 
-def test_the_more_important_criterion_is_met_first() -> None:
-    """Five rows have either, none both: the servers decide."""
-    measured = [*rows(ENOUGH, servers=2), *rows(ENOUGH, generation="Hopper")]
-    like_questions = answer_for(replace(SETTING, servers=2, generation="Hopper"), measured)
-    assert "several servers" in like_questions.alike
-    assert like_questions.unlike == (Unlike("Hopper", 0),)
-
-
-def test_one_gpu_has_no_transport() -> None:
-    assert answer_for(replace(SETTING, gpus=1, transport="direct"), rows(9)).unlike == ()
-
-
 def test_every_gpu_of_the_catalogue_has_one_generation() -> None:
     named = sorted(name for names in ARCHITECTURES.values() for name in names)
     assert named == [name for name in devices() if device(name).kind == "gpu"]
@@ -120,8 +108,3 @@ def test_a_question_is_asked_as_its_machine_is() -> None:
     mixed = of_scenario(scenario(gpus_per_server=2, devices=["t4", "a10g"]))
     assert mixed is not None
     assert Unlike("unequal GPUs", 0) in mixed.unlike
-
-
-def test_cores_and_fitted_figures_have_none() -> None:
-    assert of_scenario(scenario(device="cpu-core")) is None
-    assert of_scenario(scenario(device="rtx-2080-ti", platform="rtx-2080-ti-server")) is None
