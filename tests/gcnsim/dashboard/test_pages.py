@@ -368,17 +368,12 @@ def test_an_impossible_path_is_an_error_in_one_line(tmp_path: Path, text: str) -
         ("/plan", "gpus", "-1", "--gpus: -1 is not allowed"),
         ("/plan", "gpus", "2,4", ""),
         ("/plan", "target_iteration", "fast", "--target-iteration: "),
-        ("/plan", "target_iteration", "200ms", ""),
-        ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
         ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
         ("/plan", "host", "g5.xlarge,g5.xlarg", "host: unknown 'g5.xlarg'"),
-        ("/plan", "host", "G4DN.12xlarge", ""),
         ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
-        ("/plan", "device", "t4,a10g", ""),
         ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),
         ("/timeline", "run", "nothing", "does not exist"),
         ("/validation", "runs", "run,nothing", "nothing: does not exist"),
-        ("/compare", "a", "", ""),
     ],
 )
 def test_a_field_says_what_is_wrong_with_it(folder: Path, path: str, name: str, text: str, wrong: str) -> None:
