@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gcnsim
@@ -99,7 +98,7 @@ def test_where_the_assumptions_do_not_reach_the_suspects_are_ranked() -> None:
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
 
-@pytest.mark.parametrize(("name", "parts"), [("bns_gcn-reddit", 2), ("bns_gcn-ogbn-products", 5), ("bns_gcn-yelp", 3)])
+@pytest.mark.parametrize(("name", "parts"), [("bns_gcn-ogbn-products", 5)])
 def test_fits_at_the_published_minimum_of_partitions(name: str, parts: int) -> None:
     # BNS-GCN's experiment setup: the fewest RTX 2080 Ti that train each whole. Their code keeps more than the laws
     # know of (dropout, copies), so fewer may fit by these.
@@ -139,12 +138,6 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     assert "!" in render_table(answer_of(payload), 160)
 
 
-def test_one_gpu_is_one_gpu_in_words() -> None:
-    payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=2048"])
-    (message,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
-    assert message.startswith("full-graph on 1 GPU does not fit: ")
-
-
 def test_where_nothing_fits_the_answer_says_so() -> None:
     payload = question(dataset="ogbn-products", overrides=["workload.hidden=512"])
     best, steps = payload["recommendation"], payload["next_steps"]
@@ -159,7 +152,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("dataset", "workload", "count"),
-    [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {"hidden": 2048}, 6), ("reddit", {}, 6)],
+    [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {}, 6)],
 )
 def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], count: int) -> None:
     mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
@@ -174,21 +167,6 @@ def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict
     assert shop.fits(at(least))
     assert least == 1 or not shop.fits(at(least - 1))
     assert shop.least_gpus(at(least)) == shop.least_gpus(at(2 * least)) == least
-
-
-def test_of_one_partition_of_a_graph_it_is_not_told_how_many_would_do(tmp_path: Path) -> None:
-    # A path of 300,000 nodes with rows of a thousand values, more in flight than a T4 holds.
-    nodes = 300_000
-    indptr = np.concatenate([[0, 1], np.arange(3, 2 * nodes - 2, 2), [2 * nodes - 2]])
-    indices = np.stack([np.arange(nodes) - 1, np.arange(nodes) + 1], axis=1).ravel()[1:-1]
-    np.savez(tmp_path / "path.npz", indptr=indptr, indices=indices)
-    widths = [f"workload.{name}={value}" for name, value in (("features", 4000), ("hidden", 8000), ("classes", 8))]
-    given = {"graph": str(tmp_path / "path.npz"), "bandwidth": "100Gbps"}
-    overrides = [*widths, "partition.method=block"]
-    payload = question(method="full-graph", iterations=1, overrides=overrides, **given)
-    (memory,) = payload["memory"]
-    assert (memory["fits"], memory["least_gpus"]) == (False, None)
-    assert any("try more GPUs with a workload cut for them" in text for text in payload["provenance"]["warnings"])
 
 
 def test_each_worker_must_fit_its_own_gpu() -> None:
@@ -247,10 +225,7 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
     ("question", "heading"),
     [
         ({"gpus": 2}, "transport direct (assumed)"),
-        ({"gpus": 2, "transport": "direct"}, "transport direct"),
         ({"gpus": 2, "device": "h100", "gpus_per_server": 2}, "NVLink 450 GB/s (assumed), transport direct (assumed)"),
-        ({"gpus": 2, "device": "rtx-4090", "transport": "direct"}, "transport direct"),
-        ({"gpus": [2, 4], "device": ["t4", "h100"], "transport": "direct"}, "transport direct"),
         ({"gpus": 1}, None),
     ],
 )
@@ -277,12 +252,8 @@ def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
         ({"implementation": "released"}, [("transport", "staged", "direct")]),
         ({"device": "a100-80", "nvlink": "none"}, [("NVLink", "none", "300 GB/s")]),
         ({"device": "a100-40", "host": "g5.48xlarge"}, [("NVLink", "none", "300 GB/s")]),
-        ({"device": "a100-80"}, []),
         ({"device": "t4"}, []),
-        ({"device": "rtx-4090"}, []),
         ({"gpus": 1, "gpus_per_server": 1, "transport": "staged"}, []),
-        ({"platform": "psc-gcn-t4"}, []),
-        ({"sockets": "cores"}, []),
         ({"device": "cpu-core"}, []),
     ],
 )
@@ -291,25 +262,6 @@ def test_direct_copies_and_nvlink_are_steps_where_they_are_off(
 ) -> None:
     knob_changes = path_steps(scenario(**cluster))
     assert [(knob_change.knob, knob_change.start, knob_change.end) for knob_change in knob_changes] == steps
-
-
-def test_staged_copies_are_named_where_they_cost_the_time() -> None:
-    content = answered(**P4D | {"method": "pipegcn"}, transport="staged").told
-    assert "host memory" in content.recommendation.row.limited_by
-    assert "rows are staged" in (content.recommendation.note or "")
-    (step,) = (next_step for next_step in content.next_steps if next_step.knob == "transport")
-    assert step.gain > 0.5
-    assert answered(**P4D | {"method": "pipegcn"}, transport="direct").told.recommendation.note is None
-
-
-def test_an_instance_with_nvlink_is_recommended_over_cards_between_servers() -> None:
-    found = gcnsim.recommend(
-        dataset="ogbn-products", model="graphsage", hidden=256, host=["p4d.24xlarge", "g6e.12xlarge"], gpus=8,
-        minimise="time", method="pipegcn", iterations=2, processes=1,
-    )  # fmt: skip
-    assert found.told.choice.host == "p4d.24xlarge"
-    assert found.told.runner_up is not None
-    assert found.told.provenance.between_gpus == "NVLink 300 GB/s, transport direct (assumed)"
 
 
 @pytest.mark.parametrize("host", ["p4d.24xlarge", "Standard_ND96asr_v4"])

@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 
 import gcnsim
-from gcnsim.cli import main
 from gcnsim.core.errors import GcnsimError
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.sweep_question import read_question
@@ -49,12 +48,6 @@ def test_a_power_above_the_board_is_refused(device: Any, power: str, most: str) 
         gcnsim.what_if(**SMALL, device=device, gpu_power=power)
 
 
-def test_recommend_refuses_a_power_above_a_board_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["recommend", "--host", "g4dn.xlarge", "--gpus", "2", "--method", "pipegcn", "--gpu-power", "71W"]
-    assert main(words) == 2
-    assert capsys.readouterr().err == "gcnsim: --gpu-power: 71W is not allowed for t4; at most its board power (70W)\n"
-
-
 def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     figures = {"memory": "16GB", "memory_bandwidth": "300GB/s", "flops_fp32": "8TFLOPS", "power": "100W"}
@@ -71,7 +64,6 @@ def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path
     ("figure", "more", "says"),
     [
         ("generic-16.host_floor=60W", {"pue": 1.2}, "generic-16.host_floor would change nothing"),
-        ("t4.idle_power=5%", {"pue": 1.2, "gpus": 4}, "t4.idle_power would change nothing"),
         ("g4dn.xlarge.host_floor=60W", {}, "g4dn.xlarge.host_floor changes energy alone"),
     ],
 )
@@ -79,12 +71,6 @@ def test_recommend_refuses_figures_that_change_nothing(figure: str, more: dict[s
     question = {**SMALL, "host": "g4dn.xlarge", "gpus": 2} | more
     with pytest.raises(GcnsimError, match=re.escape(f"cluster.figures: {says}")):
         gcnsim.recommend(**question, overrides=[f"cluster.figures={figure}"])
-
-
-def test_recommend_takes_a_figure_of_one_of_its_machines() -> None:
-    question: dict[str, Any] = SMALL | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "pue": 1.2}
-    found = gcnsim.recommend(**question, overrides=["cluster.figures=g4dn.xlarge.host_floor=60W"])
-    assert found.payload["energy"]["rows"]
 
 
 def test_a_sweep_refuses_figures_that_change_nothing() -> None:
@@ -111,26 +97,3 @@ def test_energy_has_no_upper_end_where_its_training_has_none() -> None:
 
 
 BOUGHT: Final[dict[str, Any]] = {"electricity": "0.3USD/kWh", "life_years": 4, "in_use": "60%"}
-
-
-def test_interruptions_that_are_not_counted_are_said_where_a_machine_may_be_bought() -> None:
-    said: list[str] = []
-    spot = PriceBook.of(pricing="spot")
-    gcnsim.what_if(**SMALL, **BOUGHT, purchase="3000USD", prices=spot, notice=said.append)
-    assert said == [
-        "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
-        "--interruptions"
-    ]
-
-
-def test_recommend_says_that_its_choice_has_no_purchase_price() -> None:
-    said: list[str] = []
-    question: dict[str, Any] = SMALL | BOUGHT | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "minimise": "time"}
-    gcnsim.recommend(**question, purchase="g5.xlarge=1EUR", notice=said.append)
-    assert said == ["g4dn.xlarge: no purchase price"]
-
-
-def test_spot_prices_that_are_not_known_are_blamed_on_the_pricing() -> None:
-    question: dict[str, Any] = SMALL | {"device": "mi60", "prices": PriceBook.of(pricing="spot")}
-    with pytest.raises(GcnsimError, match="--pricing: no spot price of these machines is known; give --price"):
-        gcnsim.recommend(**question)

@@ -27,7 +27,6 @@ from gcnsim.planning.sweep_run import run
 from gcnsim.planning.sweep_table import OF_ROW
 from gcnsim.planning.sweep_work import DONE, LOST, REFUSED, TOO_LARGE, Cores, answer
 from gcnsim.report.result import row_of_record
-from gcnsim.scenario import Scenario
 
 AXES = {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1", "run.seed": "0..2"}
 SMALL = ["cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4"]
@@ -59,7 +58,7 @@ def bytes_of(folder: Folder) -> str:
 
 def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     axes = {
-        "cluster.gpus": "2,6",
+        "cluster.gpus": "2",
         "cluster.bandwidth": "2Gbps,10Gbps,40Gbps",
         "method.name": "full-graph,pipegcn,psc-gcn,bns-gcn",
         "method.tau": "0,2",
@@ -67,7 +66,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     }
     found = gcnsim.sweep(axes=axes, out=tmp_path / "out", processes=2)
     answered = gcnsim.what_if(
-        gpus=[2, 6],
+        gpus=[2],
         bandwidth=["2Gbps", "10Gbps", "40Gbps"],
         method=axes["method.name"].split(","),
         tau=[0, 2],
@@ -76,7 +75,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     points = {_setting(row): row for row in found.rows()}
     drawn = {(draw.cluster.gpus, draw.cluster.bandwidth, draw.method) for draw in answered.studies.with_draws}
     compared = 0
-    assert len(points) == len(answered.rows) == 42
+    assert len(points) == len(answered.rows) == 21
     for row in answered.rows:
         point = points[_setting(row)]
         simulated = any((row.gpus, row.bandwidth_bytes_per_s, row.method) == (a, b, c.name) for a, b, c in drawn)
@@ -84,7 +83,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
         # Of a few settings what-if simulates the draws of the assumptions too.
         names = [name for name in OF_ROW if not (simulated and name in ("iteration_s_low", "iteration_s_high"))]
         assert {name: getattr(point, name) for name in names} == {name: getattr(row, name) for name in names}
-    assert compared >= 20
+    assert compared >= 9
 
 
 def _setting(row: Any) -> Any:
@@ -256,12 +255,6 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(content | {"versions": content["versions"] | {"gcnsim": "0.0"}}), encoding="utf-8")
     with pytest.raises(GcnsimError, match=r"was started with gcnsim 0\.0"):
         run(small(), tmp_path / "out", lambda: Cores(1))
-
-
-def test_a_scenario_is_that_of_its_values() -> None:
-    points = points_of(small())
-    assert all(isinstance(point.scenario, Scenario) for point in points)
-    assert {point.scenario.cluster.gpus for point in points if point.scenario} == {2}
 
 
 def _own_graph(path: Path, nodes: int) -> Path:
