@@ -39,10 +39,6 @@ def test_partition_parallel_methods_train_it(name: str) -> None:
     assert iteration_s(name) > 0
 
 
-def test_heads_cost_time() -> None:
-    assert iteration_s("full-graph", heads=1) < iteration_s("full-graph", heads=8)
-
-
 @pytest.mark.parametrize(("name", "picked"), [("full-graph", 0), ("bns-gcn", 4)])
 def test_inputs_that_stay_do_not_travel(name: str, picked: int) -> None:
     """No row of layer 0 travels; rows of drawn nodes are picked out of those kept, by each of four workers."""
@@ -67,12 +63,6 @@ def test_only_attention_keeps_inputs_and_joins_heads() -> None:
         ScenarioError, match=r"workload.heads_joined: averaged needs workload.heads of at least 2; it is 1"
     ):
         iteration_s("full-graph", heads_joined="averaged")
-
-
-@pytest.mark.parametrize("name", ["cagnet-1d", "roc", "sancus"])
-def test_others_refuse_it(name: str) -> None:
-    with pytest.raises(ScenarioError, match=f"workload.model: gat is not modelled with {name}; allowed: full-graph"):
-        iteration_s(name)
 
 
 def test_it_needs_measured_cores_and_overlaps_nothing() -> None:

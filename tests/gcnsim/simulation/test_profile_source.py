@@ -34,7 +34,7 @@ from gcnsim.simulation.graph_source import GraphSource
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.open_assumptions import estimated_counts, estimated_s
 from gcnsim.simulation.open_source import open_source
-from gcnsim.simulation.placement import partition_factors, scattered, statistics_warning
+from gcnsim.simulation.placement import partition_factors, scattered
 from gcnsim.simulation.profile_source import ProfileSource
 from gcnsim.simulation.propagation import best_lower_s, factors
 from gcnsim.simulation.source import RangeEnd, Source
@@ -67,12 +67,7 @@ def make_scenario(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> 
 
 @pytest.mark.parametrize(
     "method",
-    [
-        create_method("full-graph"),
-        create_method("bns-gcn", rate=0.1),
-        create_method("psc-gcn", epsilon=0.1),
-        create_method("psc-gcn", epsilon=0.3, sampler="uniform"),
-    ],
+    [create_method("bns-gcn", rate=0.1), create_method("psc-gcn", epsilon=0.1)],
 )
 def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
     graph = make_scenario(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
@@ -145,7 +140,7 @@ def factors_of(base: Scenario, accesses: Source) -> tuple[float, float] | None:
     return partition_factors(base, accesses, counts, estimated_s(base, accesses))
 
 
-@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
+@pytest.mark.parametrize("dataset", ["yelp"])
 def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) -> None:
     base = scenario(dataset=dataset)
     counts = counts_of(base, open_source(base))
@@ -165,7 +160,7 @@ def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) 
     assert scattered(counts, scatter, RangeEnd.LIKELY) is counts
 
 
-@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
 def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
     base = scenario(method)
     found = factors_of(base, open_source(base))
@@ -191,27 +186,6 @@ def test_where_no_profile_of_one_partition_answers_nothing_is_added(base: Scenar
     assert accesses.scatter(base) is None
     assert factors_of(base, accesses) is None
     assert accesses.partition_note(base) is None
-
-
-def test_the_note_names_the_partition_and_its_scatter() -> None:
-    base = scenario(dataset="ogbn-products")
-    note = open_source(base).partition_note(base)
-    assert note is not None
-    assert note.startswith(
-        "of one partition: METIS k-way, objective volume, seed 2, of 25 % of the nodes; with other seeds"
-    )
-    assert "6 seeds at" in note
-
-
-def test_both_statistics_say_why_they_differ() -> None:
-    published = statistics_warning(scenario(partition={"statistics": "published"}))
-    assert published is not None
-    assert "all workers send alike" in published
-    measured = statistics_warning(scenario())
-    assert measured is not None
-    assert "one partition of a drawn graph" in measured
-    for other in (scenario(cluster={"gpus": 1}), scenario("distdgl"), scenario(cluster={"gpus": 7})):
-        assert statistics_warning(other) is None
 
 
 def test_the_published_interval_holds_the_profiles_answer() -> None:
@@ -257,7 +231,7 @@ def test_another_bandwidth_is_other_capacities_alone(method: str) -> None:
             assert same(written(moved, accesses), expected)
 
 
-@pytest.mark.parametrize("method", ["psc-gcn", "bns-gcn", "distdgl"])
+@pytest.mark.parametrize("method", ["psc-gcn", "distdgl"])
 def test_what_the_assumptions_leave_open_is_the_same(method: str) -> None:
     base = scenario_of(method)
     accesses, templates = open_source(base), Templates()

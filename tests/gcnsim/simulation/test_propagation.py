@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from gcnsim.core.ids import FloatArray
-from gcnsim.hardware import device as catalogued
-from gcnsim.hardware import devices
 from gcnsim.planning.candidate import alike, least_time
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping, read_injected
@@ -115,14 +113,6 @@ def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> 
         assert found.alone[name] == pytest.approx(pair, rel=exactly), name
 
 
-@pytest.mark.parametrize("device", [name for name in devices() if catalogued(name).kind == "gpu"])
-def test_every_device_has_a_range_around_its_time(device: str) -> None:
-    base = scenario(METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps", "device": device})
-    joint = factors(base, open_source(base), SEED).joint
-    assert np.isfinite(joint).all()
-    assert joint.min() < 1.0 < joint.max()
-
-
 def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     # Between shipped profiles the boundary itself is open, so its ends are no graphs of one schedule.
     base = scenario(METHODS["full-graph"], {"gpus": 7, "bandwidth": "10Gbps"})
@@ -175,7 +165,7 @@ def at_place(counts: AccessCounts, ends: list[tuple[str, list[AccessCounts]]], d
     return replace(counts, **amounts)
 
 
-@pytest.mark.parametrize("tau", [1, 3])
+@pytest.mark.parametrize("tau", [3])
 def test_draws_know_nothing_of_one_another(tau: int) -> None:
     # A draw is no iteration: what is sent ahead, and what is added late, is of its own counts.
     base = scenario({"name": "psc-gcn", "tau": tau, "epsilon": 0.1, "cache": "0%"}, {"gpus": 2, "bandwidth": "1Gbps"})
@@ -196,7 +186,7 @@ def same(one: TimeFactors, other: TimeFactors) -> bool:
     return whole and equal and all(map(same, one.others, other.others)) and len(one.others) == len(other.others)
 
 
-STALE = [("two servers", 1.0, "open"), ("direct", 0.1, "direct"), ("unequal", 0.1, "staged"), ("a switch", 0.2, "open")]
+STALE = [("two servers", 1.0, "open"), ("unequal", 0.1, "staged")]
 
 
 @pytest.mark.parametrize(("machine", "epsilon", "transport"), STALE)
@@ -274,7 +264,7 @@ def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
     assert times[0] == times[1]
 
 
-@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
+@pytest.mark.parametrize("method", ["psc-gcn"])
 def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method: str) -> None:
     # Of published statistics, which no other partition is beside.
     base = scenario(METHODS[method], MACHINES["two servers"])
@@ -331,7 +321,7 @@ def worst_miss(base: Scenario) -> tuple[float, str]:
     return max(missed)
 
 
-CORNERS = [("full-graph", "two servers"), ("pipegcn", "nvlink"), ("bns-gcn", "direct"), ("psc-gcn", "two servers")]
+CORNERS = [("pipegcn", "nvlink"), ("psc-gcn", "two servers")]
 
 
 @pytest.mark.parametrize(("method", "machine"), CORNERS)
@@ -347,16 +337,3 @@ LARGER: dict[str, dict[str, object]] = {
     "H100": {"gpus": 4, "gpus_per_server": 2, "device": "h100", "bandwidth": "25Gbps"},
     "fast network": {"gpus": 4, "gpus_per_server": 1, "bandwidth": "100Gbps"},
 }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
-@pytest.mark.parametrize("machine", LARGER)
-@pytest.mark.parametrize("method", METHODS)
-def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
-    method: str, machine: str, dataset: str
-) -> None:
-    """At most 10 % beside them; the worst is 7.2 %, PipeGCN of ogbn-products at 1 Gbit/s."""
-    base = scenario(METHODS[method], LARGER[machine])
-    missed, where = worst_miss(replace(base, workload=replace(base.workload, dataset=dataset)))
-    assert missed < 0.1, where

@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.planning.alternatives import least_gpus
-from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.published_tables import PublishedTables
@@ -44,7 +44,7 @@ def test_printed_counts_are_taken_and_the_largest_part_is_uneven_as_published() 
     assert isinstance(open_source(make_scenario()), SurrogateSource)
 
 
-@pytest.mark.parametrize("method", ["cagnet-1d", "sancus", "roc"])
+@pytest.mark.parametrize("method", ["sancus"])
 def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(method: str) -> None:
     scenario = make_scenario("reddit", 4, method, statistics="published")
     counts = open_source(scenario).counts(scenario, 602, RangeEnd.LIKELY)
@@ -52,7 +52,7 @@ def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(meth
     assert counts.boundary_nodes[0] == pytest.approx(232_965 * 3 / 4, rel=1e-3)
 
 
-@pytest.mark.parametrize(("dataset", "method"), [("livejournal", "pagraph"), ("reddit", "pagraph"), ("enwiki", "dgl")])
+@pytest.mark.parametrize(("dataset", "method"), [("livejournal", "pagraph"), ("reddit", "pagraph")])
 def test_mini_batches_are_drawn_with_and_without_a_printed_boundary(dataset: str, method: str) -> None:
     scenario = make_scenario(dataset, 2, method, statistics="published")
     assert open_source(scenario).counts(scenario, 600, RangeEnd.LIKELY).batches is not None
@@ -66,27 +66,14 @@ def test_some_gpus_stand_for_more() -> None:
     assert least_gpus(scenario, accesses) is None, "fewer of them hold parts as large"
 
 
-def test_any_number_of_gpus_is_answered_by_the_same_accesses() -> None:
-    accesses = open_source(make_scenario(PAPERS, 32, statistics="published"))
-    for gpus in (1, 4, 32):
-        scenario = make_scenario(PAPERS, gpus, statistics="published")
-        assert accesses.counts(scenario, 128, RangeEnd.LIKELY).workers == gpus
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"parts": 12}, "partition.parts: 12 needs partition.statistics: published"),
-        ({"statistics": "printed"}, "unknown statistics 'printed'.*known: profile, published"),
         ({"statistics": "published", "seed": 2}, "partition: ogbn-products is partitioned already"),
         ({"statistics": "published", "workload": {"imbalance": 1.5}}, "workload.imbalance: not with partition.stat"),
-        ({"statistics": "published", "workload": {"cross_fraction": "20%"}}, "workload.cross_fraction: not with"),
         ({"statistics": "published", "parts": 4}, "partition.parts: 4 is not allowed; at least cluster.gpus, 6"),
         ({"statistics": "published", "parts": 12, "method": "roc"}, "12 is not allowed with 6 GPUs; who sends to all"),
-        (
-            {"statistics": "published", "workload": {"dataset": None, "graph": "none.npz"}},
-            "published ones exist for datasets only, not none.npz; allowed: profile",
-        ),
     ],
 )
 def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message: str) -> None:
@@ -97,11 +84,3 @@ def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message:
 def drawn(given: dict[str, Any]) -> None:
     scenario = make_scenario(**given)
     open_source(scenario).counts(scenario, 100, RangeEnd.LIKELY)
-
-
-def test_it_is_written_only_where_it_was_chosen() -> None:
-    chosen = make_scenario(statistics="published")
-    assert to_mapping(chosen)["partition"]["statistics"] == "published"
-    assert "statistics" not in to_mapping(make_scenario())["partition"]
-    assert from_mapping(to_mapping(chosen), "again") == chosen
-    assert scenario_hash(chosen) != scenario_hash(make_scenario())

