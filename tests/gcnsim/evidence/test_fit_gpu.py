@@ -140,3 +140,9 @@ def test_unknown_and_mixed_gpus_are_refused(tmp_path: Path, gpus: list[str], mes
         calibrate(path)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
+
+
+def test_without_transfers_the_network_stays_that_of_the_catalogue(tmp_path: Path) -> None:
+    laws = fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
+    assert laws.network == {}
+    assert "message_s" not in laws.host

@@ -264,3 +264,24 @@ def _make_row_scenario(name: str, method: str, parts: int | None) -> RowScenario
     workers, nodes = row.cluster.gpus, 232_965
     boundary = nodes * (1.0 - 1.0 / workers) if at_random else None
     return RowScenario(replace(row, method=own), System(method, at_random=at_random), boundary=boundary, parts=parts)
+
+
+def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
+    for none in (tmp_path, tmp_path / "other.yaml", tmp_path / "nowhere"):
+        with pytest.raises(FileError, match="is not a folder of published facts"):
+            read_published(none)
+    (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(FileError, match="is not a file of published facts"):
+        read_published(tmp_path)
+
+
+def test_a_row_given_twice_is_refused(tmp_path: Path) -> None:
+    row = f"{{{KEY}, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="is given twice"):
+        read_published(folder_with(tmp_path, f"{row}\n  - {row}"))
+
+
+def test_partitions_are_the_gpus_of_all_servers(tmp_path: Path) -> None:
+    row = f"{{{KEY}, nodes_x_gpus: 2x2, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="nodes_x_gpus is '2x2', which is not 2 partitions"):
+        reproduce(read_published(folder_with(tmp_path, row)))

@@ -24,7 +24,7 @@ from gcnsim.timeline.span import write_spans
 from gcnsim.trace import AccessTrace, BatchOrigin, BatchTrace, packed, read_trace, write_batch_trace, write_trace
 from tests.gcnsim.evidence.conftest import WriteRun, save_trace
 from tests.gcnsim.evidence.test_compare import PSC, recorded, spans
-from tests.gcnsim.records.made_traces import folder
+from tests.gcnsim.records.made_traces import cuda_events, document, folder, write
 
 
 def test_two_runs_within_their_spread_are_said_to_be_so_first(write_run: WriteRun) -> None:
@@ -224,3 +224,13 @@ def test_batches_of_another_run_are_refused_in_one_line(
         refuse_other_trace(run, scenario_of(run))
     assert str(content.value).startswith(f"{batch_folder / 'access.trace'}: {message}")
     assert "\n" not in str(content.value)
+
+
+def test_an_unknown_gpu_is_told_as_the_driver_calls_it(tmp_path: Path) -> None:
+    made = document(cuda_events())
+    made["deviceProperties"] = [{"id": 0, "name": "Radiant 9"}]
+    side = report_of_profile(write(tmp_path / "t.json", made), "mine")
+    assert side.facts == {"cluster.gpus": "1", "cluster.device": "Radiant 9"}
+    assert side.setting.startswith("1 GPU, 4 iterations, ")
+    made["deviceProperties"] = None
+    assert report_of_profile(write(tmp_path / "t.json", made), "mine").facts == {"cluster.gpus": "1"}

@@ -254,3 +254,8 @@ def test_of_two_models_on_the_same_parts_the_run_s_own_answers(write_run: WriteR
     assert found.predicted_s == judge([folder], None, measured=[own])[0][0].predicted_s
     with pytest.raises(ScenarioError, match=r"workload\.hidden: 32 is not what .* has measured: 64"):
         judge([folder], None, measured=[other])
+
+
+def test_no_runs_are_refused(record: Path) -> None:
+    with pytest.raises(ScenarioError, match="no run folder given"):
+        judge([], record)
