@@ -245,12 +245,6 @@ def test_numbers_are_kept_as_they_are_and_names_as_keys() -> None:
     }
 
 
-def test_one_host_has_no_link_and_an_uneven_cluster_says_its_workers() -> None:
-    alone = settings(NAMES, {"hosts": 1, "workers_per_host": 3}, (8, 8), {})
-    assert not {"bandwidth", "latency_s", "tau", "cache"} & set(alone)
-    assert settings(NAMES, PLACE | {"workers": 3}, (8, 8), {})["workers"] == 3
-
-
 def test_a_cache_in_bytes_is_no_share() -> None:
     found = settings(NAMES, PLACE, (8, 8), {"cache": "2MiB"})
     assert found["cache_bytes"] == 2 * 2**20

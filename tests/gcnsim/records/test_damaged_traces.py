@@ -246,15 +246,6 @@ def test_where_a_rank_is_missing_a_file_without_a_run_is_refused(tmp_path: Path,
         read_profiled_run(tmp_path / "run")
 
 
-def test_a_trace_of_a_cpu_alone_beside_traces_of_gpus_is_left_out(tmp_path: Path) -> None:
-    whole = _two_ranks(tmp_path / "run")
-    steps = [event("user_annotation", f"ProfilerStep#{n}", 100.0 * n, 100.0) for n in range(5)]
-    write(tmp_path / "run" / "loader.json", document(steps))
-    run = read_profiled_run(tmp_path / "run")
-    assert run.parts == whole.parts
-    assert f"{tmp_path / 'run'}: not read, since without a GPU: loader.json" in run.notes
-
-
 def test_a_run_of_ours_is_none_of_the_profiler(tmp_path: Path) -> None:
     _two_ranks(tmp_path / "run")
     for schema in ("gcnsim.run/1", "gcnsim.result/1"):

@@ -42,23 +42,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": "gcnsim.measurements/2"}, "schema is"),
-        ({"seconds": -1}, "seconds is -1"),
-        ({"machine": {"cpu": "Xeon"}}, "has no machine.cores"),
-        ({"measurements": [{"kernel": "spmm"}]}, "has no measurements[0].params"),
-        ({"more": 1}, "more is unknown"),
-    ],
-)
-def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    path = write_measurements(tmp_path / "profile.json", measurements() | change)
-    text = refusal(path)
-    assert message in text
-    assert text.endswith("python -m runtime.profile (GPUs) or python -m runtime.measure --links writes such a file")
-
-
 def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> None:
     document = measurements()
     del document["options"]
@@ -116,15 +99,6 @@ def test_what_is_neither_is_refused(tmp_path: Path) -> None:
         read_measured(tmp_path / "t.txt")
 
 
-def test_an_interval_gets_narrower_with_more_iterations() -> None:
-    rng = np.random.default_rng(1)
-    times = rng.uniform(0.9, 1.1, 400)
-    held = [low <= 1.0 <= high for low, high in (interval_of_mean(item) for item in times.reshape(40, 10))]
-    assert 0.8 <= np.mean(held) <= 1.0
-    few, many = interval_of_mean(times[:10]), interval_of_mean(times)
-    assert many[1] - many[0] < 0.3 * (few[1] - few[0])
-
-
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_an_interval_of_few_iterations_holds_the_mean_nine_times_in_ten(count: int) -> None:
     times = np.random.default_rng(2).normal(1.0, 0.05, (2000, count))
@@ -148,12 +122,6 @@ def survey_folder(path: Path, cluster: Cluster | None = CLUSTER, emulation: dict
     if cluster is not None:
         write_cluster(run / "cluster.json", cluster)
     return run
-
-
-def test_it_is_read_as_written(tmp_path: Path) -> None:
-    write_cluster(tmp_path / "cluster.json", CLUSTER)
-    assert read_cluster(tmp_path / "cluster.json") == CLUSTER
-    assert CLUSTER.workers == 4
 
 
 def test_a_run_on_several_servers_is_predicted_on_several_servers(tmp_path: Path) -> None:

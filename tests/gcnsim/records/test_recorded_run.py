@@ -128,20 +128,6 @@ def test_an_interrupted_run(tmp_path: Path) -> None:
     assert refusal(path, "run.json") == "the run was interrupted after 7 iterations; train it again"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": "gcnsim.run/2"}, "schema is"),
-        ({"workers": 0}, "workers is 0"),
-        ({"widths": [32]}, "widths has 1 items"),
-        ({"emulation": {"hosts": 2}}, "emulation"),
-    ],
-)
-def test_a_run_json_that_breaks_its_schema(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    path = write_folder(tmp_path / "run", run_document(OPTIONS) | change, [0.1] * 10)
-    assert message in refusal(path, "run.json")
-
-
 @pytest.mark.parametrize("text", ["", "iteration,seconds\n"])
 def test_a_run_without_iterations(tmp_path: Path, text: str) -> None:
     path = folder(tmp_path)

@@ -9,7 +9,6 @@ import pytest
 
 import gcnsim
 from gcnsim.core.units import format_seconds
-from gcnsim.planning.failures import NEVER_S
 from gcnsim.report.answer.sentences import saved_range
 from gcnsim.report.figures.tornado import tornado_of_advice
 from gcnsim.results import SearchReport
@@ -36,13 +35,6 @@ def test_each_end_of_an_assumption_stands_beside_its_time() -> None:
     assert {entry["name"] for entry in falling} & {name for name, *_ in found}, "an efficiency is among them"
 
 
-def test_what_does_not_move_the_time_is_not_said_to() -> None:
-    lines = lines_of(gpus=[1], method=["full-graph", "pipegcn"])
-    moving = [match.groups() for match in map(ROW.match, lines) if match]
-    assert all(low != high for _, low, high, *_ in moving)
-    assert not any(line.endswith("full-graph .. full-graph") for line in lines)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
@@ -56,9 +48,8 @@ def test_a_range_of_what_is_saved_has_no_negative_percentages(low: float, high: 
     assert saved_range(low, high) == text
 
 
-@pytest.mark.parametrize("target", ["1ms", "0.5s", "60s"])
-def test_what_became_of_the_settings_adds_up(target: str) -> None:
-    content = gcnsim.recommend(**QUESTION, target_iteration=target).payload["search"]
+def test_what_became_of_the_settings_adds_up() -> None:
+    content = gcnsim.recommend(**QUESTION, target_iteration="0.5s").payload["search"]
     parts = ("slower", "same", "refused", "too_large", "unpriced", "missed", "beaten", "simulated")
     assert set(parts) <= set(SearchReport.__dataclass_fields__)
     assert sum(content[part] for part in parts) == content["settings"]
@@ -101,11 +92,3 @@ def test_an_assumption_has_one_range_also_where_failures_prolong_long_trainings_
     assert [match.groups()[1:3] for match in drawn if match[1] == first["name"]] == [said.groups()]
     swing = next(one for one in tornado_of_advice(answer.told).swings if one.name == first["name"])
     assert {format_seconds(end) for end in (swing.low_s, swing.high_s)} == set(said.groups())
-
-
-def test_an_end_that_is_practically_never_is_a_number() -> None:
-    failing: dict[str, Any] = {"mtbf": "3h", "checkpoint": "1000h", "restart": "1s"}
-    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], iterations_needed={"full-graph": 32000}, **failing)
-    choice = answer.payload["choice"]
-    assert choice["seconds"] < choice["seconds_high"] == NEVER_S
-    assert max(one["seconds_low"] for one in answer.payload["assumptions"]) <= NEVER_S

@@ -80,11 +80,6 @@ def test_what_is_no_network_is_no_bandwidth(text: str, message: str) -> None:
         cluster(bandwidth=text)
 
 
-def test_a_what_if_is_of_the_instance() -> None:
-    found = gcnsim.what_if(host="p3.8xlarge", gpus=6, bandwidth="25GbE", method="pipegcn", iterations=1).base.cluster
-    assert (found.host, found.device, found.gpus_per_server, found.bandwidth) == ("p3.8xlarge", "v100-16", 4, 25e9 / 8)
-
-
 def test_given_figures_replace_those_of_their_profile_alone() -> None:
     spec = ClusterSpec(figures=(("t4.launch_s", 1e-6), ("t4.spmm_efficiency", 0.5)))
     t4 = with_given(device("t4"), spec)

@@ -66,12 +66,6 @@ def test_alike_gpus_hold_alike_and_cores_share_their_hosts_memory() -> None:
     assert (cores.kind, cores.capacities) == ("cpu", None)
 
 
-def test_nothing_is_added_where_nothing_is_fitted() -> None:
-    machine = resolve_machine(SPEC)
-    assert (machine.calibration, machine.platform) == (None, None)
-    assert (machine.error, machine.unexplained_s, machine.rate_beside_copies) == (0.0, 0.0, 1.0)
-
-
 def test_a_platform_adds_its_error_and_what_it_leaves_unexplained() -> None:
     known = platform("psc-gcn-t4")
     machine = resolve_machine(ClusterSpec(device="t4", platform="psc-gcn-t4"))

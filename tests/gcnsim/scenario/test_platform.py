@@ -57,13 +57,6 @@ def test_a_sparse_sum_reads_from_memory_the_rows_that_the_cache_does_not_hold(
     assert with_l2_cache(gpu, found, None, counts) is gpu, "its cache is not known"
 
 
-def test_a_cache_that_holds_all_rows_is_faster_than_memory(facts: Callable[..., Case], gpu: DeviceProfile) -> None:
-    """Reddit's columns fit the 40 MB of an A100: more than the DRAM's bandwidth is read of them."""
-    cached = replace(gpu, l2_cache=Figure(40e6, "given", "", ""), cache_rate=Figure(2.2, "given", "", ""))
-    made = with_l2_cache(cached, None, None, facts(inner=1_000).counts)
-    assert made.spmm_efficiency.value == pytest.approx(2.2)
-
-
 def test_everything_a_worker_moves_passes_its_host_side() -> None:
     scenario = make_scenario(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"})
     cluster = resolve_machine(scenario.cluster).topology
@@ -90,14 +83,6 @@ def test_a_call_of_the_host_is_as_fitted_to_a_platform_and_given_figures_are_abo
     assert resolve_machine(spec).host.operation_s.value == pytest.approx(1e-3)
 
 
-def test_a_platform_without_a_host_side_limits_no_copies() -> None:
-    scenario = make_scenario(
-        CLUSTER | {"device": "t4", "platform": "psc-gcn-t4"}, {"dataset": "reddit"}, {"name": "full-graph"}
-    )
-    cluster = resolve_machine(scenario.cluster).topology
-    assert cluster.staging == ()
-
-
 def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
@@ -112,13 +97,6 @@ def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
     after = resolve_machine(spec).platform
     assert after == before
     assert after is not before
-
-
-def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:
-    whole = iteration_s({})
-    aggregated = iteration_s({"preaggregate": True})
-    dense = iteration_s({"preaggregate": True, "dense_layers": 2})
-    assert dense < aggregated < whole
 
 
 def test_drawn_edges_cannot_be_aggregated_before() -> None:

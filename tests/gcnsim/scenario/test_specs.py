@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-import gcnsim
 from gcnsim.core.errors import ScenarioError, UnitError
 from gcnsim.core.fields import rule_of
-from gcnsim.core.units import bandwidth
 from gcnsim.methods import create_method, method_type, methods
 from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec, from_mapping, scenario_hash, to_mapping
 from gcnsim.scenario.catalogue_fields import CatalogueFigures
@@ -33,18 +31,6 @@ def test_every_default_keeps_its_rule(kind: type[ClusterSpec]) -> None:
         rule: Any = found[0]
         rule.check(item.default, item.name)
         assert getattr(rule, "canonical", lambda name: name)(item.default) == item.default
-
-
-def test_defaults_are_the_published_platform() -> None:
-    cluster = ClusterSpec()
-    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
-    assert cluster.bandwidth == bandwidth("15Gbps")
-
-
-def test_the_last_server_holds_what_is_left() -> None:
-    assert ClusterSpec(gpus=5) == ClusterSpec(gpus=5, gpus_per_server=2)
-    assert ClusterSpec(gpus=5).servers == 3
-    assert ClusterSpec(gpus=6, gpus_per_server=4).servers == 2
 
 
 def test_replace_is_checked_like_a_file() -> None:
@@ -208,12 +194,3 @@ def test_a_rate_above_what_there_is_names_the_mix_up(cluster: dict[str, object],
 )
 def test_what_there_is_raises_no_warning(cluster: dict[str, object]) -> None:
     assert list(rate_warnings([scenario_with(**cluster)])) == []
-
-
-def test_the_warning_is_in_text_and_json() -> None:
-    answer = gcnsim.what_if(
-        device="h100", gpus=2, gpus_per_server=2, method="full-graph", iterations=2, processes=1,
-        overrides=["cluster.nvlink=900GB/s"],
-    )  # fmt: skip
-    assert any("both directions" in warning for warning in answer.payload["provenance"]["warnings"])
-    assert "Warnings" in str(answer)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from gcnsim.report.figures.breakdown import Bar, Segment, breakdown_data, breakdown_figure, parts_data
-from gcnsim.report.palette import DARK, RECOMMENDED
 from gcnsim.timeline.breakdown import Parts
 from tests.gcnsim.results.made import answer_of
 
@@ -77,19 +76,3 @@ def test_breakdown_stacks_the_parts_and_hatches_what_adds_nothing(payload: dict[
     assert figure["layout"]["xaxis"]["title"]["text"] == "Time per iteration (s)"
     assert len(figure["layout"]["annotations"]) == len(payload["results"])
     assert not figure["layout"]["showlegend"]
-
-
-def test_names_are_escaped_in_hover_text_and_labels(payload: dict[str, Any]) -> None:
-    payload["results"][0]["method"] = "<b>x</b>"
-    figure = breakdown_figure(breakdown_data(answer_of(payload))).to_dict()
-    assert figure["layout"]["annotations"][-1]["text"] == "&lt;b&gt;x&lt;/b&gt;"
-    assert "<b>x" not in str(figure["data"])
-
-
-def test_the_recommended_setting_has_its_colour(answered: dict[str, Any]) -> None:
-    data = breakdown_data(answer_of(answered))
-    for theme, color in ((None, RECOMMENDED), (DARK, DARK.recommended)):
-        figure = breakdown_figure(data) if theme is None else breakdown_figure(data, theme)
-        label = figure.to_dict()["layout"]["annotations"][0]
-        assert "(recommended)" in label["text"]
-        assert label["font"]["color"] == color
