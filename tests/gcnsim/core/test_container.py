@@ -71,13 +71,6 @@ def test_what_is_written_comes_back(path: Path) -> None:
         assert not sections.arrays[name].flags.writeable
 
 
-def test_the_hash_names_the_content(path: Path, tmp_path: Path) -> None:
-    again = write_sections(tmp_path / "again", kind="test", version=3, meta={"seed": 7}, arrays=ARRAYS)
-    other = write_sections(tmp_path / "other", kind="test", version=3, meta={"seed": 8}, arrays=ARRAYS)
-    assert read_sections(path, kind="test", version=3).content_hash == again != other
-    assert path.read_bytes() == (tmp_path / "again").read_bytes()
-
-
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_any_layout_in_memory_gives_the_same_file(tmp_path: Path, order: str) -> None:
     plain = np.arange(12, dtype="<i4").reshape(3, 4)

@@ -100,10 +100,6 @@ def test_both_streams_are_screens_within_the_block_alone() -> None:
     assert (sys.stdout, sys.stderr) == before
 
 
-def test_a_table_shows_them_and_stays_aligned() -> None:
-    assert aligned([("\x1b[1mx", "1"), ("y", "2")]) == [r"\x1b[1mx  1", "y         2"]
-
-
 def test_a_command_prints_no_sequence_of_a_file_or_of_a_member(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,15 +189,6 @@ def test_shown_for_people() -> None:
     assert units.format_fraction(0.0) == "0 %"
 
 
-def test_exact_prefers_a_readable_unit() -> None:
-    assert units.BANDWIDTH.exact(1.875e9) == "15Gbps"
-    assert units.BANDWIDTH.exact(150e9) == "150GB/s"
-    assert units.SECONDS.exact(200e-6) == "200us"
-    assert units.NBYTES.exact(2**31) == "2GiB"
-    assert units.FRACTION.exact(0.347) == "34.7%"
-    assert units.FRACTION.exact(0.0) == "0%"
-
-
 @pytest.mark.parametrize(
     "quantity",
     [units.BANDWIDTH, units.NBYTES, units.SECONDS, units.FRACTION, units.FLOPS, units.MONEY, units.RATE],
