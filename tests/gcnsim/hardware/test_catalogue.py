@@ -40,19 +40,6 @@ def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
     assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
 
 
-def test_known_figures() -> None:
-    t4 = hardware.device("t4")
-    assert (t4.memory.value, t4.memory_bandwidth.value, t4.flops_fp32.value) == (16e9, 320e9, 8.1e12)
-    assert t4.link == "pcie3-x16"
-    assert hardware.device("gtx-1080-ti").flops_fp16 is None
-    assert hardware.device("cpu-core").kind == "cpu"
-    assert "measured" in hardware.device("cpu-core").provenance()
-    pcie = hardware.link("pcie3-x16").bandwidth.value
-    assert pcie == pytest.approx(8e9 * 16 * 128 / 130 / 8, rel=1e-3)
-    assert hardware.link("ethernet-10g").efficiency.value == pytest.approx(1448 / 1538, abs=1e-5)
-    assert hardware.link(hardware.GENERIC_LINK).bandwidth.value == units.bandwidth("15Gbps")
-
-
 @pytest.mark.parametrize(
     ("name", "mebibytes"),
     [("t4", 4), ("gtx-1080-ti", 2.75), ("v100-16", 6), ("a100-80", 40), ("h100", 50), ("h200", 60), ("rtx-4090", 72)],
@@ -95,11 +82,6 @@ def test_memory_of_hosts_is_channels_times_rate(
     assert host.cores.value == share
     assert host.memory_bandwidth.value == pytest.approx(processors * channels * 8 * transfers * share / of, rel=1e-3)
     assert (host.memory_bandwidth.source == "datasheet") == (of == share)
-
-
-def test_no_host_of_a_known_processor_has_a_rate_by_its_vcpus() -> None:
-    guessed = [name for name in hardware.hosts() if "for each vCPU" in hardware.host(name).memory_bandwidth.reference]
-    assert guessed == []
 
 
 def test_hosts_name_links_of_the_catalogue() -> None:

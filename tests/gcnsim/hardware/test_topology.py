@@ -185,14 +185,6 @@ def test_adapters_together_are_the_network_of_the_instance() -> None:
     assert hardware.host("g5.48xlarge").gpudirect is None
 
 
-@pytest.mark.parametrize(
-    ("name", "gbps"),
-    [("infiniband-hdr", 200), ("roce-200g", 200), ("efa", 100)],
-)
-def test_links_of_data_centers_are_there(name: str, gbps: int) -> None:
-    assert hardware.link(name).bandwidth.value * 8 / 1e9 == gbps
-
-
 CARD = """title: "A card"
 kind: gpu
 link: pcie4-x16
