@@ -270,3 +270,10 @@ def test_an_older_record_does_not_make_names_unseen() -> None:
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",
     ]
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path, graph: Path) -> None:
+    about = header(graph)
+    empty = {name: values[:0] for name, values in rows(about, even).items()}
+    with pytest.raises(FileError, match="setting 0, part 0 has no rows"):
+        read_measured_compute(str(write(tmp_path / "m.parquet", about, empty)))

@@ -212,10 +212,15 @@ KERNEL = event("kernel", "k", 0.0, 1.0, 7, 0, device=0, stream=7, correlation=1)
         ([KERNEL | {"dur": None}], "event 0 ('k'): has no dur; allowed: 0 or more microseconds"),
         ([KERNEL | {"ts": float("nan")}], "event 0 ('k'): ts is nan; allowed: a number of microseconds"),
         ([KERNEL | {"ts": "1"}], "event 0 ('k'): ts is '1'; allowed: a number of microseconds"),
+        ([KERNEL | {"ts": True}], "event 0 ('k'): ts is True; allowed: a number of microseconds"),
+        ([KERNEL | {"ts": 10**400}], "event 0 ('k'): ts is 1000"),
         ([KERNEL, KERNEL | {"name": 7}], "event 1: name is 7; allowed: text"),
         ([KERNEL, 7], "not a JSON document: an event that is not an object (line "),
         ([KERNEL], "no ProfilerStep#N (profiler.step() after each iteration); allowed: two iterations or more"),
+        ([], "no ProfilerStep#N"),
+        (cpu_events(1, marks=False), "no ProfilerStep#N"),
         ([event("user_annotation", "ProfilerStep#1", 0, 0)], "its iterations last 0 s; allowed: more"),
+        ([event("user_annotation", "ProfilerStep#1", 0, 1e14)], "its iterations last more than 1,000,000 s"),
         ([event("user_annotation", "ProfilerStep#1", 0, 1)] * 2, "ProfilerStep#1 is there twice"),
     ],
 )
@@ -234,12 +239,19 @@ def test_events_that_cannot_be_are_refused_in_one_line(tmp_path: Path, events: l
         (b"", "it is cut off: the file ends before its document does (line 1, character 1)"),
         (b"hello", "not a JSON document: 'h' where '{' is needed (line 1, character 1)"),
         (b"{}", "has no traceEvents: not a trace of the PyTorch profiler"),
+        (b'{"a": 1}', "has no traceEvents"),
+        (b'{"a": 1, 2: 3}', "not a JSON document: a key that is not text"),
         (
             b'{"traceEvents": [{"ph": "X"}',
             "it is cut off: the file ends before its document does (line 1, character 29)",
         ),
+        (
+            b'{"traceEvents": [{"ph": "X"',
+            "it is cut off: the file ends before its document does (line 1, character 28)",
+        ),
         (b'{"traceEvents": []} x', "not a JSON document: text after its end (line 1, character 21)"),
         (b'{"traceEvents": [{"a": ' + b"[" * 100_000, "not a JSON document: "),
+        (b'{"traceEvents": 7}', "not a JSON document: '7' where '[' is needed (line 1, character 17)"),
         (b"\x1f\x8bnothing", "it is cut off: the gzip file ends early (line 1, character 1)"),
         (b"\x1f\x8bnothing that is gzip", "a damaged gzip file (line 1, character 1)"),
         (b"\x80\x02}q", "not a JSON document: what is not UTF-8 text where '{' is needed"),
@@ -309,3 +321,19 @@ def test_traces_are_known_from_other_files(tmp_path: Path) -> None:
     assert not is_profiler_trace(tmp_path / "gone.json")
     (tmp_path / "t.yaml").write_text("[]")
     assert not is_profiler_trace(tmp_path / "t.yaml")
+
+
+def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"gone\.json: cannot be read: No such file"):
+        read_profiled_run(tmp_path / "gone.json")
+    with pytest.raises(FileError, match=r"has no trace \(\*\.json, \*\.json\.gz\); allowed"):
+        read_profiled_run(tmp_path)
+    write(tmp_path / "config.json", {"lr": 0.1})
+    with pytest.raises(FileError, match=r"has no trace .* \(found: config.json, without traceEvents\); allowed"):
+        read_profiled_run(tmp_path)
+
+
+def test_the_list_alone_is_a_trace_too(tmp_path: Path) -> None:
+    whole = read_profiled_run(write(tmp_path / "a.json", document(cpu_events())))
+    alone = read_profiled_run(write(tmp_path / "b.json", cpu_events(), indent=None))
+    assert alone.parts == whole.parts

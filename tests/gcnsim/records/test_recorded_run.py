@@ -152,19 +152,23 @@ def test_missing_iterations(tmp_path: Path) -> None:
     ("change", "text"),
     [
         ({"options": {"knobs": {"tau": "two"}}}, 'options.knobs.tau is "two", wanted integer'),
+        ({"options": {"knobs": []}}, "options.knobs is [], wanted object"),
         ({"options": {"method": None}}, "options.method is null, wanted string"),
         ({"emulation": {"bandwidth": float("nan")}}, "emulation.bandwidth is nan; allowed: finite numbers up to 1e+30"),
+        ({"emulation": {"bandwidth": 0}}, "emulation.bandwidth is 0; allowed: above 0"),
         ({"emulation": {"hosts": 3}}, "emulation is of 3 hosts x 1 workers, workers is 2"),
-        ({"summary": {"workers": [dict.fromkeys(Shares.__slots__, 0)]}}, "summary is of 1 workers, workers is 2"),
+        ({"summary": {"workers": float("nan")}}, "summary.workers is nan; allowed: finite numbers up to 1e+30"),
+        ({"summary": {"workers": [dict.fromkeys(Shares.__slots__, 0)]}},
+         "summary is of 1 workers, workers is 2"),
         ({"summary": {"slowest": 2}}, "summary.slowest is 2, it has 2 workers"),
         ({"summary": {"warmup": 10}}, "summary.warmup is 10; allowed: less than the 10 iterations"),
         ({"seed": 10**400}, "seed is a whole number of 401 digits; allowed: finite numbers up to 1e+30"),
-        (
-            {"options": {"sage_aggregator": "pool"}},
-            "options.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean",
-        ),
+        ({"inner": [1500]}, "inner is of 1 workers, workers is 2"),
+        ({"options": {"sage_aggregator": "pool"}},
+         "options.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean"),
+        ({"widths": [32, 0, 8]}, "widths is [32, 0, 8]; allowed: 1 or more each"),
     ],
-)
+)  # fmt: skip
 def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, Any], text: str) -> None:
     document = run_document(OPTIONS)
     for name, value in change.items():
@@ -215,3 +219,14 @@ def test_a_run_is_the_same_however_its_json_is_laid_out(tmp_path: Path) -> None:
     assert read_recorded_run(path).sha256 == before
     (path / "run.json").write_text(json.dumps(document | {"parameters": 1001}))
     assert read_recorded_run(path).sha256 != before
+
+
+def test_an_unrecorded_run(tmp_path: Path) -> None:
+    path = write_folder(tmp_path / "run", run_document(OPTIONS) | {"summary": None}, [0.1] * 10)
+    assert refusal(path, "run.json") == "has no summary: the run was not recorded (--no-record)"
+
+
+def test_a_field_without_end(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "iterations.csv").write_text("iteration,seconds\n0," + "1" * 200_000 + "\n")
+    assert refusal(path, "iterations.csv").startswith("not a CSV file: field larger than field limit")
