@@ -233,3 +233,9 @@ def test_a_refresh_that_never_comes_is_said(four: AccessTrace) -> None:
         "inclusion-refresh never refreshes: every 4 graphs, and the trace has 4",
     )
     assert cache_curve(four, ["inclusion-refresh"], how=Replay(refresh=3)).notes == ()
+
+
+def test_a_trace_without_rows_is_refused() -> None:
+    empty = trace_of(worker(0, [[]], [0.1], [1]), worker(1, [[]], [], []), graphs=1)
+    with pytest.raises(ScenarioError, match=r"x.trace: none of its graphs needs a row of another worker"):
+        cache_curve(empty, path="x.trace")

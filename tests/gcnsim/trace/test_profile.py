@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import IntArray
 from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace, summarise
@@ -200,3 +201,12 @@ def test_stated_accuracy_on_real_graphs(real: Callable[[str], Any], name: str, d
         for epsilon in (0.5, 0.1, 0.01):
             ratio = expected_rows(guess, epsilon).sum() / expected_rows(true, epsilon).sum()
             assert below - 0.005 < ratio < above + 0.005
+
+
+def test_impossible_cross_fractions_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"cross fraction: 0 is outside \(0, 1\]"):
+        reddit(0.0)
+    with pytest.raises(ScenarioError, match=r"cross fraction: 0\.001 gives worker 0 0\.214 edges per boundary node"):
+        reddit(0.001)
+    with pytest.raises(ScenarioError, match="allowed: 1 to its 10 inner nodes"):
+        published_profile(np.array([10, 10]), np.array([1, 1]), np.array([500, 500]), 0.9, 1.0)

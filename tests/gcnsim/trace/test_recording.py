@@ -290,3 +290,19 @@ def test_every_worker_is_needed_with_as_many_iterations(small: Any) -> None:
         recorded_trace(small.owners, gathered, rate=1.0)
     with pytest.raises(ScenarioError, match=r"^workers: 3 were recorded, the partition has 4$"):
         recorded_trace(small.owners, gathered[:3], rate=1.0)
+
+
+def test_bad_settings_are_refused(small: Any) -> None:
+    with pytest.raises(ScenarioError, match="iterations: 0 is not 1 or more"):
+        record(small, iterations=0)
+    with pytest.raises(ScenarioError, match="epsilon: 2 is outside"):
+        record(small, epsilon=2.0)
+    with pytest.raises(ScenarioError, match="sampler: unknown"):
+        record(small, sampler="ful")
+
+
+def test_a_bad_share_or_length_is_refused(small: Any) -> None:
+    with pytest.raises(ScenarioError, match=r"rate: 1.2 is outside \[0, 1\]"):
+        traced(small, 1.2)
+    with pytest.raises(ScenarioError, match="iterations: 0 is not 1 or more"):
+        traced(small, 0.2, 0)

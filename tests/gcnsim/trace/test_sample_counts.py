@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.streams import stream
 from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace
@@ -246,3 +247,13 @@ def test_fewer_classes_of_cross_edges_ask_for_as_many_rows() -> None:
         more = coarse.boundary_nodes.sum() / fine.boundary_nodes.sum()
         assert found.rows.sum() / wanted.rows.sum() == pytest.approx(more, rel=0.006)
         assert found.hits.sum() / wanted.hits.sum() == pytest.approx(more, rel=0.01)
+
+
+def test_unknown_names_and_rates_are_refused(small: Any) -> None:
+    profile = profile_of(small.parts)
+    with pytest.raises(ScenarioError, match="sampler: unknown"):
+        drawn(profile, sampler="half")
+    with pytest.raises(ScenarioError, match="cache policy: unknown"):
+        drawn(profile, policy="lru")
+    with pytest.raises(ScenarioError, match="epsilon: 0 is outside"):
+        drawn(profile, epsilon=0.0)
