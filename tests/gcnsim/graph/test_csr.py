@@ -168,3 +168,15 @@ def test_directed_multigraph_and_loop_are_cleaned() -> None:
     assert from_networkx(nx.MultiGraph([(0, 1), (0, 1)])).cleaning == Cleaning(0, 2, 0)
     assert from_networkx(nx.MultiDiGraph([(0, 1), (0, 1)])).cleaning == Cleaning(0, 1, 1)
     assert from_networkx(nx.Graph([(0, 1), (1, 1)])).cleaning == Cleaning(1, 0, 0)
+
+
+def test_nodes_that_do_not_compare_keep_their_insertion() -> None:
+    graph = from_networkx(nx.Graph([("a", 1), (1, (2, 3))]))
+    assert graph.degrees.tolist() == [1, 2, 1]
+
+
+def test_nothing_to_partition_is_refused() -> None:
+    with pytest.raises(GraphError, match="empty graph: no nodes"):
+        from_networkx(nx.Graph())
+    with pytest.raises(GraphError, match="empty graph: no edge"):
+        from_networkx(nx.empty_graph(3))

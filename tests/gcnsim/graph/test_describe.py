@@ -141,11 +141,10 @@ print(said, int(peak.split()[1]) * 1024)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs /proc to tell a process's peak memory")
-@pytest.mark.parametrize(("nodes", "edges"), [(100_000, 500_000), (20_000, 800_000)])
-def test_the_estimate_of_partitioning_is_above_the_truth(tmp_path: Path, nodes: int, edges: int) -> None:
+def test_the_estimate_of_partitioning_is_above_the_truth(tmp_path: Path) -> None:
     # METIS takes the most for graphs without communities.
     path = tmp_path / "g.npz"
-    write_npz(path, block_model(BlockModel(nodes, edges, communities=1, degree_spread=2.0), 0))
+    write_npz(path, block_model(BlockModel(20_000, 800_000, communities=1, degree_spread=2.0), 0))
     done = subprocess.run([sys.executable, "-c", PARTITION, str(path)], capture_output=True, text=True, check=True)
     text, held = (int(word) for word in done.stdout.split())
     assert held < text < 2 * held

@@ -176,3 +176,24 @@ def test_what_dgl_itself_writes_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     partitioning = open_partition(home, graph)
     assert partitioning.owner[numbers[: ranges[0][1]]].tolist() == [0] * ranges[0][1]
     assert partitioning.owner[numbers[ranges[1][0] :]].tolist() == [1] * (ranges[1][1] - ranges[1][0])
+
+
+def test_original_numbers_of_some_parts_alone_are_refused(path_graph: Graph, tmp_path: Path) -> None:
+    home = folder(tmp_path / "dgl", NEWER, ORIGINAL)
+    (home / "part1" / "orig_nids.dgl").unlink()
+    with pytest.raises(FileError, match=r"part1/orig_nids.dgl: is missing, though other parts have theirs"):
+        open_partition(home, path_graph)
+
+
+def test_a_folder_without_such_a_json_is_refused(path_graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(json.dumps({"loss": 1.0}))
+    with pytest.raises(FileError, match="not a partition folder of DGL; it has no JSON with num_parts and node_map"):
+        open_partition(tmp_path, path_graph)
+    with pytest.raises(FileError, match=r"other.json: not the JSON of a DGL partition"):
+        open_partition(tmp_path / "other.json", path_graph)
+
+
+def test_bytes_after_the_last_array_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.dgl").write_bytes(tensors(ARRAYS) + b"more")
+    with pytest.raises(FileError, match="4 bytes follow the last array"):
+        read_dgl_tensors(tmp_path / "a.dgl")

@@ -262,3 +262,7 @@ def test_a_pymetis_that_hides_the_library_is_named(monkeypatch: pytest.MonkeyPat
     graph, training = one_sided()
     with pytest.raises(GraphError, match=r"does not balance two things at a time .*: nodes or edges"):
         partition_graph(graph, 2, balance="training-nodes", training=training)
+
+
+def test_pyg_data_without_a_number_of_nodes_has_those_that_edges_name() -> None:
+    assert from_pyg(_data(num_nodes=None)).nodes == 4

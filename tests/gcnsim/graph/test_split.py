@@ -257,3 +257,10 @@ def test_other_files_are_refused_in_one_line(ring: Graph, tmp_path: Path, data: 
     with pytest.raises(FileError) as caught:
         open_partition(path, ring)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_a_rank_without_a_part_is_refused(skewed: Graph) -> None:
+    partitioning = partition_graph(skewed, 3)
+    for rank in (-1, 3):
+        with pytest.raises(GraphError, match=f"skewed: part {rank} of 3; 0 to 2 are there"):
+            part_of(skewed, partitioning, rank)

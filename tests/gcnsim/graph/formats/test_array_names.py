@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gcnsim.core.errors import GcnsimError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
@@ -206,3 +206,26 @@ def test_edges_that_cannot_be_read_are_refused(tmp_path: Path, arrays: dict[str,
         load_graph(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
+
+
+def test_the_largest_unsigned_number_is_no_class_unless_classes_come_near_it(tmp_path: Path) -> None:
+    few = np.where(np.arange(LABELS.size) == 1, 255, LABELS).astype(np.uint8)
+    held = _read(_saved(tmp_path / "few.npz", **_ROWS, y=few))
+    assert held.labels is not None
+    assert held.labels[1] == -1
+    assert held.notes == ("255 in y is not a class: such nodes have no label",)
+    assert load_graph(tmp_path / "few.npz").classes == int(LABELS.max()) + 1
+    many = (np.arange(LABELS.size) + 256 - LABELS.size).astype(np.uint8)
+    held = _read(_saved(tmp_path / "many.npz", **_ROWS, y=many))
+    assert held.labels is not None
+    assert (held.labels.max(), held.notes) == (255, ())
+
+
+def test_a_table_of_two_edges_is_read_by_its_name_alone(tmp_path: Path) -> None:
+    square = np.array([[0, 1], [2, 3]])
+    graph = load_graph(_saved(tmp_path / "g.npz", edge_index=square))
+    assert [graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist() for node in range(4)] == [
+        [2], [3], [0], [1]
+    ]  # fmt: skip
+    with pytest.raises(FileError, match=r"'edges' is 2 x 2, which can be read either way; store it \[2, E\] as"):
+        load_graph(_saved(tmp_path / "g.npz", edges=square))

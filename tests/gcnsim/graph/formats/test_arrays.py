@@ -196,3 +196,12 @@ def test_a_truncated_file_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(FileError, match=r"g\.parquet: truncated or altered: ") as caught:
             read(path)
         assert "\n" not in str(caught.value)
+
+
+def test_ids_are_renumbered_as_in_other_edge_lists(tmp_path: Path) -> None:
+    compact = load_graph(_written(tmp_path / "c.parquet", source=SOURCES * 7 - 3, target=TARGETS * 7 - 3), "compact")
+    assert isinstance(compact.original_ids, np.ndarray)
+    assert compact.original_ids.tolist() == [7 * node - 3 for node in range(NODES)]
+    names = load_graph(_written(tmp_path / "n.parquet", u=["bob", "ann", "bob"], v=["ann", "carl", "carl"]), "names")
+    assert names.original_ids == ("bob", "ann", "carl")
+    assert names.entries == 6

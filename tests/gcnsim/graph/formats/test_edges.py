@@ -277,8 +277,10 @@ def test_ends_that_are_not_there_are_refused(tmp_path: Path, ends: tuple[str, st
         load_graph(tmp_path / "g.csv", ends=("alpha",))
 
 
-@pytest.mark.parametrize("ids", ["numbers", "names"])
-@pytest.mark.parametrize("header", ["% bip unweighted\n", "# user item\n", "user_id movie_id\n"])
+@pytest.mark.parametrize("ids", ["numbers", "compact", "names"])
+@pytest.mark.parametrize(
+    "header", ["% bip unweighted\n", "# A bipartite graph.\n", "# user item\n", "user_id movie_id\n"]
+)
 def test_columns_that_number_two_kinds_of_nodes_make_two_ranges(tmp_path: Path, header: str, ids: str) -> None:
     graph = _read(tmp_path / "g.txt", f"{header}0 0\n0 1\n1 1\n2 0\n", ids)
     assert graph.cleaning.second_kind_from == 3

@@ -59,18 +59,25 @@ def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "
     ("arrays", "message"),
     [
         ({"indptr": np.array([0.0, 1.5, 3, 4])}, "'indptr' is float64[4] with the value 1.5; integers are needed"),
+        (
+            {"indices": np.array([[1, 0], [2, 1]])},
+            "'indices' is int64[2, 2]; a 1-D array of integers is needed",
+        ),
         ({"indices": np.array([1, 0, 2, 3])}, "node id 3 is out of range; 0 to 2 are allowed"),
         ({"indices": np.array([1, 0, 2])}, "indptr runs from 0 to 4; it must run from 0 to 3"),
         ({"x": np.zeros((2, 5))}, "features have shape [2, 5]; [3, width] is needed"),
+        ({"x_shape": np.array([3, -5])}, "features have shape [3, -5]; [3, width] is needed"),
         ({"x_shape": np.array([3, 10**12])}, "[3, width] is needed, width 0 to 2,147,483,647"),
         ({"labels": np.zeros(4, dtype=np.int16)}, "labels have shape [4]; [3] or [3, classes] is needed"),
         ({"labels": np.full(3, 0.5)}, "'labels' is float64[3] with the value 0.5; integers are needed"),
+        ({"indptr": np.array([0])}, "indptr runs from 0 to 0; it must run from 0 to 4"),
         ({"labels": np.array(["a", 1, None], dtype=object)}, "'labels' is an object array (a pickle)"),
         (
             {"format": np.array(b"bsr"), "shape": np.array([3, 3])},
             "unknown sparse format 'bsr'; supported: csr, csc, coo",
         ),
         ({"format": np.array(b"csr"), "shape": np.array([3, 4])}, "an adjacency matrix must be square, not 3 x 4"),
+        ({"format": np.array(b"csr"), "shape": np.array([2, 2])}, "indptr has 4 values; 2 rows need 3"),
         ({"format": np.array(b"coo"), "shape": np.array([3, 3])}, "key 'row' is missing (found: format, indices, "),
     ],
 )

@@ -189,3 +189,8 @@ def test_random_parts_have_the_boundary_that_degrees_say() -> None:
     owners = partition_graph(graph, 5, "random")
     counted = sum(part_of(graph, owners, rank).boundary_nodes for rank in range(5))
     assert random_boundary(graph, 5) == pytest.approx(counted, rel=0.02)
+
+
+def test_an_unknown_dataset_names_the_nearest() -> None:
+    with pytest.raises(GraphError, match="no surrogate of 'redit'; did you mean 'reddit'"):
+        surrogate("redit")

@@ -166,9 +166,12 @@ def test_dgl_maps_may_be_files_and_parts_may_lie_elsewhere(tmp_path: Path) -> No
         ({"num_nodes": 11}, "node_map does not give 2 parts ranges of 11 ids"),
         ({"num_nodes": 8, "node_map": {"_N": [[0, 4], [0, 4]]}}, "node_map: range [0, 4] begins at 0; 4 is needed"),
         ({"node_map": {"_N": [[0, 4], [6, 12]]}}, "node_map: range [6, 12] begins at 6; 4 is needed"),
+        ({"node_map": {"_N": [[0, 10]]}}, "node_map does not give 2 parts ranges of 10 ids"),
         ({"edge_map": {"_N:_E:_N": [[0, 12], "x"]}}, "edge_map does not give 2 parts ranges of 20 ids"),
+        ({"num_parts": "2"}, "num_parts is '2'; a whole number of at least 1 is needed"),
         ({"num_parts": 10**9}, "num_parts is 1000000000, but not all of part-0"),
         ({"part-1": {}}, "part-1 does not name its part_graph"),
+        ({"graph_name": None}, "graph_name is None; a name is needed"),
     ],
 )
 def test_a_wrong_dgl_json_is_named(tmp_path: Path, changed: dict[str, object], message: str) -> None:
@@ -223,11 +226,14 @@ def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], messag
     [
         ({"0": 1, "10": 0}, None, "class_map.json: node ids run from 0 to 10; 0 to 9, each once, are allowed"),
         ({"0": [1, 0], "1": [1]}, None, "class_map.json: it must map node ids to classes"),
+        ({"0": 1.5}, None, "class_map.json: it must map node ids to classes"),
         ({"0": -1}, None, "class_map.json: a class of -1; whole numbers from 0 are allowed"),
         ({"0": [1, 0]}, None, "class_map.json: classes of 1 nodes; 10 are needed"),
         ({str(node): [2, 0] for node in range(NODES)}, None, "must be 0 to 1"),
+        ([1, 2], None, "class_map.json: a JSON object is needed, not a list"),
         (None, {"tr": [0], "va": [1]}, "role.json: 'te' is missing"),
         (None, {"tr": [0], "va": [1], "te": ["a"]}, "role.json: 'te' must be a list of node ids"),
+        (None, {"tr": [0], "va": [1], "te": [-1]}, "role.json: 'te': node ids run from -1 to -1"),
         (None, {"tr": [0], "va": [0], "te": []}, "train_mask and val_mask have 1 node in common"),
     ],
 )
@@ -272,3 +278,18 @@ def test_several_splits_are_refused(tmp_path: Path) -> None:
     (folder / "split" / "time").mkdir()
     zipped(folder / "split" / "time" / "train.csv.gz", "0\n")
     _refused(folder, "2 splits (sales_ranking, time); 1 is allowed")
+
+
+def test_a_truncated_dgl_json_is_named(tmp_path: Path) -> None:
+    path = write_dgl(tmp_path) / "ring.json"
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(FileError, match=r"ring\.json: truncated or altered: "):
+        load_graph(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_a_part_of_an_impossible_name_is_refused(tmp_path: Path, name: str) -> None:
+    found = DglFolder.found(write_dgl(tmp_path, **{"part-1": {"part_graph": name}}))
+    assert found is not None
+    with pytest.raises(FileError, match=r"ring\.json: part-1: part_graph is '.*; the name of a file is needed"):
+        found.facts()

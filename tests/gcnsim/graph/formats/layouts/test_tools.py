@@ -11,6 +11,7 @@ import pytest
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.nodes import read_nodes
+from gcnsim.graph.load import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import FEATURES, LABELS, NODES, SPLIT, ring, write_ogb_text, zipped
 from tests.gcnsim.graph.formats.layouts.tools import (
     write_arrays,
@@ -242,3 +243,11 @@ def test_an_unknown_folder_is_answered_with_what_it_holds_and_what_was_looked_fo
     assert line.startswith(f"{tmp_path}: no graph in this folder, which holds notes.md, plots/; looked for: ")
     for name in ("OGB", "Reddit", "GraphSAINT", "PaGraph", "GraphBolt", "DGL", "IGB", "GNNLab", "edge_index.npy"):
         assert name in line
+
+
+@pytest.mark.parametrize(
+    "write", [write_pagraph, write_graphbolt, write_dgl_csv, write_igb, write_gnnlab, write_arrays]
+)
+def test_memory_is_estimated_from_what_is_there(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    folder = write(tmp_path / "data")
+    assert 150_000_000 < memory_to_load(folder, features=True) < 151_000_000
