@@ -183,6 +183,7 @@ def test_without_kaleido_nothing_is_begun(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow  # one figure is drawn in test_images.py
 @pytest.mark.skipif(
     importlib.util.find_spec("kaleido") is None or shutil.which("chromium") is None, reason="needs Kaleido and Chromium"
 )
