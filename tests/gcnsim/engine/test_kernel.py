@@ -264,8 +264,7 @@ def test_cores(kernel: Kernel, tmp_path: Path) -> None:
         ("full-graph", 6, 30),
         ("pipegcn", 6, 30),
         ("psc-gcn", 6, 30),
-        ("pipegcn", 16, 5),
-        pytest.param("full-graph", 16, 5, marks=pytest.mark.slow),
+        pytest.param("pipegcn", 16, 5, marks=pytest.mark.slow),
         pytest.param("psc-gcn", 16, 5, marks=pytest.mark.slow),
     ],
 )
