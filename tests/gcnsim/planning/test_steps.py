@@ -74,15 +74,6 @@ def test_gains_are_paired_differences_under_the_same_draws() -> None:
         assert step.distinguishable == (not step.gain_low <= 0 <= step.gain_high)
 
 
-@pytest.mark.parametrize(
-    ("ends", "sure"), [((0.1, 0.3), True), ((-0.3, -0.1), True), ((-0.1, 0.3), False), ((0.0, 0.1), False)]
-)
-def test_only_an_interval_without_zero_tells_apart(ends: tuple[float, float], sure: bool) -> None:
-    low, high = ends
-    step = Step("tau", 1, 2, 1.0, (low + high) / 2, low, high, True)
-    assert step.distinguishable == sure
-
-
 def test_on_one_server_the_network_is_not_used() -> None:
     _, steps, idle = stepped(scenario(PSC, gpus=2, gpus_per_server=2))
     assert idle["bandwidth"] == "one server: the network is not used"

@@ -141,11 +141,6 @@ def test_samplers_that_cannot_be_are_refused(question: dict[str, Any], message: 
     assert message in str(caught.value)
 
 
-def test_a_method_without_this_sampler_refuses_it() -> None:
-    with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with roc"):
-        simulate_scenario(scenario({"name": "roc"}, sampler_device="gpu"))
-
-
 @pytest.mark.parametrize(
     ("threads", "words"),
     [
@@ -212,12 +207,6 @@ def test_variants_name_every_setting_but_the_scenarios_own(partitioned: Scenario
     assert all(partition_variant.scenario.partition.seed == 3 for partition_variant in found)
     cut = replace(partitioned, partition=PartitionSpec(objective="cut", algorithm="recursive"))
     assert "metis-cut-recursive" not in [variant.setting for variant in partition_variants(cut)]
-
-
-def test_nothing_is_tried_where_nothing_can_be_cut(partitioned: Scenario) -> None:
-    assert partition_variants(replace(partitioned, workload=WorkloadSpec())) == []
-    assert partition_variants(replace(partitioned, partition=PartitionSpec(file="my.part"))) == []
-    assert partition_variants(replace(partitioned, cluster=ClusterSpec(gpus=1))) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from gcnsim.core.ids import FloatArray
 from gcnsim.planning.candidate import alike, least_time
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.scenario import Scenario, from_mapping, read_injected
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule, estimate
 from gcnsim.simulation import simulate_scenario, write_schedule
@@ -245,13 +245,6 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
         expected *= (low if place < 0 else high) ** abs(place)
     assert found.joint[7] == pytest.approx(expected, rel=1e-9)
     assert (name == "mini-batches") == (base.method.mini_batches)
-
-
-def test_faults_leave_the_same_open() -> None:
-    base = scenario(METHODS["pipegcn"], MACHINES["two servers"])
-    late = replace(base, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
-    calm, time_factors = (factors(item, open_source(item), SEED) for item in (base, late))
-    assert calm.joint.tobytes() == time_factors.joint.tobytes()
 
 
 def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:

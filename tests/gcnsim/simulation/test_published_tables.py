@@ -52,12 +52,6 @@ def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(meth
     assert counts.boundary_nodes[0] == pytest.approx(232_965 * 3 / 4, rel=1e-3)
 
 
-@pytest.mark.parametrize(("dataset", "method"), [("livejournal", "pagraph"), ("reddit", "pagraph")])
-def test_mini_batches_are_drawn_with_and_without_a_printed_boundary(dataset: str, method: str) -> None:
-    scenario = make_scenario(dataset, 2, method, statistics="published")
-    assert open_source(scenario).counts(scenario, 600, RangeEnd.LIKELY).batches is not None
-
-
 def test_some_gpus_stand_for_more() -> None:
     scenario = make_scenario(PAPERS, 24, statistics="published", parts=192)
     accesses = open_source(scenario)
