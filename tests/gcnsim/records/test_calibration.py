@@ -178,3 +178,10 @@ def test_a_record_of_kernels_of_cores_says_to_measure_anew(tmp_path: Path, versi
     raw = document(tmp_path / "c.json")
     assert changed(tmp_path / "c.json", raw | {"schema": f"gcnsim.calibration/{version}", "sums": {}}) == text
     assert changed(tmp_path / "c.json", raw | {"device": "cpu-core"}) == text
+
+
+def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["host"]["message_s"]["value"] = -1.0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == f"figures.host.message_s.value is -1.0, wanted 0 or more{HINT}"

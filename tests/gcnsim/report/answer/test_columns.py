@@ -180,3 +180,16 @@ def test_text_from_outside_is_escaped(answered: dict[str, Any]) -> None:
 def test_control_characters_do_not_reach_a_terminal(payload: dict[str, Any]) -> None:
     payload["provenance"]["warnings"] = ["bad\x1b[2Jname\nnext"]
     assert rows.warnings_of(answer_of(payload)) == ["bad [2Jname next"]
+
+
+def test_cells_by_value(payload: dict[str, Any]) -> None:
+    keys = ("iteration_s", "interval", "time", "hidden_comm_s", "cache_fraction", "speedup_vs_full_graph", "shares")
+    cells = _cells(payload, *keys)
+    assert tuple(cells) == keys
+    assert cells["iteration_s"] == ("2056", "1641", "439", "418")
+    assert cells["interval"][3] == "401-439"
+    assert cells["time"] == ("2056 (1974-2159)", "1641 (1575-1723)", " 439 (421-461)  ", " 418 (401-439)  ")
+    assert cells["shares"] == ("20|80", "26|73", "88| 5", "93| 0")
+    assert cells["hidden_comm_s"] == ("0", "434", "352", "271")
+    assert cells["cache_fraction"] == ("0%", "0%", "0%", "25%")
+    assert cells["speedup_vs_full_graph"][3] == "4.92x"
