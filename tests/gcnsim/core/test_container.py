@@ -71,6 +71,13 @@ def test_what_is_written_comes_back(path: Path) -> None:
         assert not sections.arrays[name].flags.writeable
 
 
+def test_the_hash_names_the_content(path: Path, tmp_path: Path) -> None:
+    again = write_sections(tmp_path / "again", kind="test", version=3, meta={"seed": 7}, arrays=ARRAYS)
+    other = write_sections(tmp_path / "other", kind="test", version=3, meta={"seed": 8}, arrays=ARRAYS)
+    assert read_sections(path, kind="test", version=3).content_hash == again != other
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_any_layout_in_memory_gives_the_same_file(tmp_path: Path, order: str) -> None:
     plain = np.arange(12, dtype="<i4").reshape(3, 4)
@@ -133,6 +140,16 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="nowhere/x: cannot be written"), atomic_write(tmp_path / "nowhere" / "x"):
+        pass
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(FileError, match="folder: is a directory"), atomic_write(folder) as file:
+        file.write(b"x")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def _with_header(path: Path, header: bytes) -> None:
     """Put another header, with its right checksum, before the same sections."""
     whole = path.read_bytes()
@@ -178,10 +195,14 @@ def test_a_header_of_other_types_is_refused(path: Path, change: dict[str, Any], 
     ("change", "message"),
     [
         ({"dtype": "O"}, "dtype is 'O'; allowed: <f4"),
+        ({"dtype": ["<f8"]}, "dtype is ['<f8']"),
         ({"shape": [77]}, "bytes is 48; shape [77] of <f8 has 616"),
         ({"shape": [-2, -3]}, "shape is [-2, -3]; allowed: a list of whole numbers from 0"),
+        ({"shape": "23"}, "shape is '23'"),
         ({"shape": [2, 3, *[1] * 69]}, "shape has 71 dimensions; at most 8 are allowed"),
+        ({"bytes": "48"}, "bytes is '48'"),
         ({"offset": -64}, "offset is -64; allowed: multiples of 64 from 0"),
+        ({"offset": 1.0}, "offset is 1.0"),
         ({"sha256": None}, "sha256 is None; allowed: text"),
     ],
 )

@@ -113,6 +113,7 @@ def test_scalars_have_one_reading() -> None:
         ('a: 1\nb: !!int ""', "t:2: not a valid YAML document: a tag ('tag:yaml.org,2002:int'); write the value alone"),
         ("a: 1\nb: 1" + 400 * "0", "t:2: not a valid YAML document: a whole number of 401 digits; allowed: at most 30"),
         ("[" * 50_000, "nested more than 16 levels deep"),
+        ("- " * 50_000, "nested more than 16 levels deep"),
         ("a: \x00", "not a valid YAML document"),
     ],
 )
@@ -165,12 +166,14 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
     [
         (b"", "not a JSON document"),
         (b"\xff", "not UTF-8 text (byte 0)"),
+        (b"[" * 100_000, "not a JSON document"),
         (b"[" * 40 + b"]" * 40, "not a JSON document of at most 32 levels"),
         (b"[]", "the document is [], wanted object; write it again"),
         (b"{}", "has no schema; write it again"),
         (canonical(CLUSTER | {"schema": "x"}).encode(), 'schema is "x", wanted "gcnsim.cluster/1"; write it again'),
         (canonical(CLUSTER | {"hosts": "y" * 99}).encode(), f'hosts is "{"y" * 56}..., wanted integer; write it again'),
         (b'{"hosts": NaN}', "hosts is nan; allowed: finite numbers up to 1e+30"),
+        (b'{"hosts": 1e999}', "hosts is inf; allowed: finite numbers up to 1e+30"),
         (
             b'{"hosts": 1' + 400 * b"0" + b"}",
             "hosts is a whole number of 401 digits; allowed: finite num",

@@ -99,6 +99,20 @@ def test_a_process_that_is_killed_ends_the_work_and_says_so() -> None:
     assert parallel_map(square, [3, 4], 2) == [9, 16], "and later work runs again"
 
 
+def test_the_command_ends_in_one_line_when_a_process_of_its_own_is_killed() -> None:
+    code = (
+        "import os, signal, sys, gcnsim.planning.study_cache as study_cache\n"
+        "from gcnsim.cli import main\n"
+        "study_cache.factors = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.exit(main(['what-if', '--bandwidth', '15Gbps', '--gpus', '24', '--processes', '2']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "gcnsim: one of 2 processes was killed, probably because memory ran out; --processes 1 needs the least"
+    ]
+
+
 def test_its_processes_end_with_one_that_is_killed() -> None:
     code = (
         "import os, time\n"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
+import pty
 import re
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -100,6 +104,10 @@ def test_both_streams_are_screens_within_the_block_alone() -> None:
     assert (sys.stdout, sys.stderr) == before
 
 
+def test_a_table_shows_them_and_stays_aligned() -> None:
+    assert aligned([("\x1b[1mx", "1"), ("y", "2")]) == [r"\x1b[1mx  1", "y         2"]
+
+
 def test_a_command_prints_no_sequence_of_a_file_or_of_a_member(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +120,25 @@ def test_a_command_prints_no_sequence_of_a_file_or_of_a_member(
     assert captured.err[:-1].isprintable()
     assert r"\x1b]0;title\x07" in captured.err
     assert "52;c;eA==" in captured.err
+
+
+def test_a_terminal_gets_none_either(tmp_path: Path) -> None:
+    path = tmp_path / f"{NAME}.txt"
+    path.write_text("0 1\n1 2\n")
+    reader, terminal = pty.openpty()
+    command = [sys.executable, "-m", "gcnsim", "graph", "info", str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    content = b""
+    with contextlib.suppress(OSError):  # which is how Linux ends a terminal
+        while chunk := os.read(reader, 4096):
+            content += chunk
+    os.close(reader)
+    assert process.wait() == 0
+    assert rb"g\x1b[2J\x1b]0;title\x07" in content
+    # On a slow machine the live line was drawn, which has sequences of its own; none of these.
+    for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", "\x9b".encode()):
+        assert sequence not in content
 
 
 ROWS = [("a_long_name", "1,234,567", "one two three four five six seven"), ("b", "8", "[bold] :smile: 日本")]
@@ -165,3 +192,10 @@ def test_the_time_left_is_of_what_was_done_since_it_began(monkeypatch: pytest.Mo
     assert left.text(2, 200) == ", 3 min left"
     assert left.text(40, 200) == ", 80 s left"
     assert left.text(200, 200) == "", "all is done"
+
+
+def test_what_was_done_before_says_nothing_of_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", at(0.0, 100.0, 110.0))
+    left = TimeLeft(None)
+    assert left.text(100, 200) == ""
+    assert left.text(150, 200) == ", 10 s left"

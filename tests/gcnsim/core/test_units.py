@@ -189,6 +189,12 @@ def test_shown_for_people() -> None:
     assert units.format_fraction(0.0) == "0 %"
 
 
+def test_three_digits_on_both_sides_of_every_step() -> None:
+    """What rounds up to the next power of ten has one decimal less: 100, not 100.0."""
+    shown = {99.95: "100", 99.94: "99.9", 9.995: "10.0", 9.994: "9.99", 0.9995: "1.00", 0.9994: "0.999", 0.25: "0.25"}
+    assert {value: units._digits(value) for value in shown} == shown
+
+
 @pytest.mark.parametrize(
     "quantity",
     [units.BANDWIDTH, units.NBYTES, units.SECONDS, units.FRACTION, units.FLOPS, units.MONEY, units.RATE],
