@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,9 @@ from gcnsim.cost import (
     draw_core_seconds,
     draw_nodes_core_seconds,
     gpu_draw_seconds,
+    graph_bytes,
     host_draw_core_seconds,
+    id_bytes,
     pick_core_seconds,
     row_bytes,
     stored_graph_bytes,
@@ -70,6 +74,11 @@ AFTER = elementwise(3200, 2) + elementwise(3200, 2)
 """Activation and LayerNorm of the rows made."""
 
 AFTER_BACK = elementwise(3200, 3) + elementwise(3200, 5)
+
+
+def test_without_a_norm_its_kernel_is_saved_each_way(gpu: DeviceProfile) -> None:
+    saved = [one - other for one, other in zip(batch(gpu), batch(gpu, norm=False), strict=True)]
+    assert saved == pytest.approx([0.0, elementwise(3200, 2), elementwise(3200, 5), 0.0], abs=1e-18)
 
 
 def test_the_last_layer_has_neither_norm_nor_activation(gpu: DeviceProfile) -> None:
@@ -169,6 +178,12 @@ def test_a_batch_is_trained_by_calls_of_its_own_and_of_its_layers() -> None:
     assert training_calls(3) == 5 + 2 * 3 * 7
 
 
+def test_free_calls_cost_nothing(gpu: DeviceProfile, server: HostProfile) -> None:
+    free = replace(server, operation_s=replace(server.operation_s, value=0.0))
+    assert host_draw_core_seconds(free, 0 * SOME, 0 * SOME, 3, subgraph=False) == pytest.approx([0.0])
+    assert gpu_draw_seconds(gpu, free, 0, 3) == pytest.approx(3 * 25 * LAUNCH_S)
+
+
 def test_every_entry_is_drawn_every_iteration(server: HostProfile) -> None:
     assert draw_core_seconds(server, 1_000_000, 20, weighted=False) == pytest.approx(0.01)
 
@@ -188,3 +203,9 @@ def test_a_boundary_matrix_looks_at_what_crosses_and_builds_the_rest(server: Hos
     assert on_core == pytest.approx([0.01 + 120_000 / 2e7, 20_000 / 2e7])
     values = 2 * cross + 4 * kept + 40_000
     assert boundary_seconds(gpu, cross, kept, 20_000) == pytest.approx(values * 4 / 100e9 + 1e-5)
+
+
+def test_bytes() -> None:
+    assert graph_bytes(np.array([0, 100]), 10).tolist() == [80.0, 880.0]
+    assert id_bytes(np.array([0, 7])).tolist() == [0.0, 28.0]
+    assert row_bytes(np.array([0, 7]), 16).tolist() == [0.0, 448.0]

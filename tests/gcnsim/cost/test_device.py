@@ -29,7 +29,7 @@ from gcnsim.cost import (
     unpack_seconds,
     with_host_calls,
 )
-from gcnsim.cost.host_calls import LAYER_CALLS, LOSS_CALLS
+from gcnsim.cost.host_calls import LAYER_CALLS, LOSS_CALLS, layer_calls
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.scenario import SCHEMA
 from gcnsim.workload import layer_shapes
@@ -68,6 +68,13 @@ def test_elementwise_counts_its_passes(gpu: DeviceProfile) -> None:
     assert float(elementwise_seconds(gpu, 1e6, 6)) == pytest.approx(LAUNCH + 24e6 / 100e9, rel=1e-12)
 
 
+def test_empty_kernels_are_not_launched(gpu: DeviceProfile) -> None:
+    assert float(spmm_seconds(gpu, 0, 0, 64)) == 0.0
+    assert float(gemm_seconds(gpu, 0.0, 0.0, 0.0)) == 0.0
+    assert float(rows_seconds(gpu, 0, 64)) == 0.0
+    assert float(elementwise_seconds(gpu, 0.0, 6)) == 0.0
+
+
 def test_sizes_may_be_one_number_per_iteration(gpu: DeviceProfile) -> None:
     sizes = np.array([0, 1000, 2000])
     each = [float(rows_seconds(gpu, int(size), 64)) for size in sizes]
@@ -97,6 +104,11 @@ def test_more_of_anything_never_takes_less(gpu: DeviceProfile, name: str) -> Non
 def test_a_row_of_101_values(payload: str, nbytes: int) -> None:
     assert payload_width(101, payload) == nbytes
     assert payload_bytes(3, 101, payload) == 3 * nbytes
+
+
+def test_fp32_is_as_before(gpu: DeviceProfile) -> None:
+    for seconds in (pack_seconds, unpack_seconds):
+        assert seconds(gpu, 1000, 64, "fp32") == rows_seconds(gpu, 1000, 64)
 
 
 def test_kernels_touch_what_they_read_and_write(gpu: DeviceProfile) -> None:
@@ -186,6 +198,12 @@ def test_a_pass_takes_at_least_its_calls() -> None:
     bound = host_bound(cost(0.5 * CALL, 50 * CALL), CALL)
     assert bound.update == pytest.approx([LAYER_CALLS * CALL])
     assert bound.update_backward == pytest.approx([50 * CALL])
+
+
+def test_graphsage_and_norms_need_more_calls() -> None:
+    assert layer_calls(GCN[0], norm=False) == LAYER_CALLS
+    assert layer_calls(GCN[0], norm=True) == LAYER_CALLS + 1
+    assert layer_calls(SAGE[0], norm=False) == LAYER_CALLS + 2
 
 
 def test_who_waits_in_no_layer_pays_once_for_what_the_host_takes_longer() -> None:

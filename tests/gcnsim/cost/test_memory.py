@@ -39,6 +39,11 @@ def test_components_by_hand() -> None:
     assert memory.held == memory.total - memory.workspace
 
 
+def test_a_norm_keeps_its_input() -> None:
+    without, with_norm = (partition_memory(SHAPES, HELD, norm=norm) for norm in (False, True))
+    assert with_norm.activations - without.activations == 4 * 1000 * 20
+
+
 def test_slots_hold_tau_copies_in_flight() -> None:
     one, three = (partition_memory(SHAPES, replace(HELD, tau=tau), norm=False).boundary for tau in (1, 3))
     assert three == 3 * one
@@ -97,10 +102,19 @@ BLOCK = Block(rows=10, entries=60, stages=4, received=12)
 @pytest.mark.parametrize(
     ("nodes", "features", "gpus", "printed", "unit", "digit"),
     [
+        # SANCUS, Table 5 (rows marked input): printed MB and GB are binary.
         (89_250, 500, 2, 170.2, 2**20, 0.05),
+        (89_250, 500, 4, 255.3, 2**20, 0.05),
+        (89_250, 500, 8, 297.9, 2**20, 0.05),
+        (232_965, 602, 2, 0.5, 2**30, 0.05),
+        (232_965, 602, 4, 0.8, 2**30, 0.05),
         (232_965, 602, 8, 0.9, 2**30, 0.05),
+        (1_598_960, 200, 2, 1.2, 2**30, 0.05),
         (1_598_960, 200, 4, 1.8, 2**30, 0.05),
+        (1_598_960, 200, 8, 2.1, 2**30, 0.05),
+        (2_449_029, 100, 2, 0.9, 2**30, 0.05),
         (2_449_029, 100, 4, 1.4, 2**30, 0.05),
+        (2_449_029, 100, 8, 1.6, 2**30, 0.05),
     ],
 )
 def test_history_is_the_published_size(
@@ -150,6 +164,13 @@ def test_roc_holds_its_model_and_the_largest_step() -> None:
 
 def test_the_servers_memory_holds_what_roc_swaps() -> None:
     assert swapped_host_bytes(SHAPES, 10, 60) == 10 * 408 + 8 * 60 + 4 * 11 + 4 * 10 * (2 * 25 + 100)
+
+
+def test_a_layer_that_sums_nothing_receives_nothing() -> None:
+    first = replace(SHAPES[0], gathers=False)
+    held = block_memory((first, SHAPES[1]), replace(BLOCK, stored=30), norm=False)
+    assert held.cache == 30 * 4 * 20
+    assert swapped_memory((first,), 10, 700, 60).workspace == 4 * 10 * 120
 
 
 TRAININGS = 4_000
