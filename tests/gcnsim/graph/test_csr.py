@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gcnsim.core.errors import GraphError
 from gcnsim.core.ids import AnyArray, Int32Array, IntArray
-from gcnsim.graph import Graph, build_csr, csr, from_networkx, induced
+from gcnsim.graph import Graph, build_csr, csr, from_networkx, graph_warnings, induced
 from gcnsim.graph.csr import Cleaning, from_csr
 
 
@@ -19,6 +19,13 @@ def test_the_content_hash_depends_on_the_structure_alone() -> None:
     graph = build_csr(rows, cols, 3, "a", features=5)
     assert graph.content_hash() == build_csr(cols, rows, 3, "b").content_hash()
     assert graph.content_hash() != build_csr(rows, cols, 4, "a").content_hash()
+
+
+def test_cleaning_speaks_in_one_line() -> None:
+    assert str(Cleaning()) == "already clean"
+    assert str(Cleaning(3, 2000, 1, ignored=("id", "weights"))) == (
+        "dropped 3 self-loops, dropped 2,000 duplicates, added 1 reverse entry, ignored: id, weights"
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -146,6 +153,15 @@ def ring(nodes: int) -> tuple[IntArray, Int32Array]:
     """Every node beside the two next to it, as sorted rows."""
     near = np.stack([(np.arange(nodes) - 1) % nodes, (np.arange(nodes) + 1) % nodes], axis=1)
     return np.arange(nodes + 1) * 2, np.sort(near, axis=1).astype(np.int32).ravel()
+
+
+def test_few_isolated_nodes_are_no_reason_to_warn() -> None:
+    ends = np.arange(95)
+    ring = build_csr(ends, (ends + 1) % 95, 100, "ring")
+    assert graph_warnings(ring) == ()
+    assert graph_warnings(build_csr(ends, (ends + 1) % 95, 101, "ring")) == (
+        "ring: 6 of 101 nodes are isolated (no edges)",
+    )
 
 
 def test_nodes_that_compare_are_sorted_whatever_their_insertion() -> None:

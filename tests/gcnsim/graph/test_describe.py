@@ -13,7 +13,7 @@ import pytest
 
 from gcnsim.core.errors import GraphError
 from gcnsim.graph import Graph, build_csr, describe, from_networkx
-from gcnsim.graph.describe import Components, components, degree_bins, homophily
+from gcnsim.graph.describe import Components, components, degree_bins, degree_percentiles, homophily
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.graph.load import (
     check_memory,
@@ -42,6 +42,11 @@ def test_degree_bins_hold_every_node_and_entry() -> None:
     for degree_bin in found:
         inside = (graph.degrees >= degree_bin.least) & (graph.degrees <= degree_bin.most)
         assert degree_bin.nodes == np.count_nonzero(inside)
+
+
+def test_percentiles_are_numpys(star: Graph) -> None:
+    expected = {"p10": 0.5, "p25": 1.0, "p50": 1.0, "p75": 1.0, "p90": 2.5, "p99": 3.85}
+    assert degree_percentiles(star) == pytest.approx(expected)
 
 
 def test_an_isolated_node_is_a_component(star: Graph) -> None:
@@ -155,3 +160,11 @@ def test_published_sizes_are_estimated_above_what_metis_took() -> None:
     with pytest.raises(GraphError, match=r"^products: partitioning needs about .* GiB of memory; allowed: 10\.0 GiB$"):
         check_partition_memory("products", 2_449_029, 123_718_280, 10 * 2**30)
     check_partition_memory("products", 2_449_029, 123_718_280, None)
+
+
+def test_partitioning_is_judged_by_the_nodes_and_entries_it_is_told() -> None:
+    needed = memory_of_sizes(1000, 50_000_000, partition=True)
+    assert needed - memory_of_sizes(0, 50_000_000, partition=True) < 1e6, "entries are what takes memory"
+    check_partition_memory("many", 1000, 50_000_000, needed)
+    with pytest.raises(GraphError, match="many: partitioning needs"):
+        check_partition_memory("many", 1000, 50_000_000, needed - 1)

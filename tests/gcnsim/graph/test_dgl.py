@@ -122,6 +122,7 @@ def test_numbers_that_cannot_be_checked_are_taken_with_a_note(
         ({"_N": [[0, 3]]}, {}, "does not give 2 parts a range of nodes each"),
         ({"_N": [[0, 3], [3, 2]]}, {}, "part 1 is [3, 2]; a range [first, end] is needed"),
         ({"_N": [[0, 3], [3, 6]]}, {}, "node_map has 6 nodes; row has 7"),
+        ({}, {}, "node_map has node types "),
         ("owners.npy", {}, "node_map is 'owners.npy', which is not there"),
         (NEWER, {"num_parts": 0}, "num_parts is 0; a whole number of at least 1 is needed"),
     ],

@@ -141,6 +141,12 @@ def test_a_sparse_matrix_of_any_form_is_its_entries(make: Any) -> None:
     assert graph.indices.tolist() == [1, 3, 0, 2, 1, 0]
 
 
+def test_values_of_a_matrix_are_ignored_and_that_is_said() -> None:
+    ones = sp.csr_array((np.ones(2), (ROWS[:2], COLS[:2])), (5, 5))
+    assert from_scipy(ones).cleaning.ignored == ()
+    assert from_scipy(ones * 2.0).cleaning.ignored == ("weights",)
+
+
 def test_a_matrix_that_is_not_square_is_refused() -> None:
     with pytest.raises(GraphError, match="scipy: an adjacency matrix of 2 x 3 is not square"):
         from_scipy(sp.csr_array((2, 3)))

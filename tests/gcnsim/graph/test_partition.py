@@ -195,6 +195,14 @@ def test_between_measured_numbers_it_lies_between_and_beyond_it_stays() -> None:
     assert partition_scatter("reddit", 100) == partition_scatter("reddit", 16)
 
 
+def test_a_dataset_that_was_not_measured_has_the_widest() -> None:
+    known = [partition_scatter(name, 8) for name in ("reddit", "yelp", "ogbn-products")]
+    found = partition_scatter("ogbn-papers100M", 8)
+    assert found.boundary_largest == max(scatter.boundary_largest for scatter in known)
+    assert found.source.endswith("the widest of them")
+    assert partition_scatter("reddit-train", 8) == partition_scatter("reddit", 8)
+
+
 @pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
 def test_the_interval_of_the_largest_boundary_holds_one_and_is_no_wider_than_a_half(dataset: str) -> None:
     for parts in (2, 4, 6, 8, 16, 32):

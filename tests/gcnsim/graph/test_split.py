@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +155,23 @@ def test_a_part_holds_the_neighbourhoods_of_its_training_nodes(graph: Graph) -> 
         assert (holds == near).all()
 
 
+def test_parts_hold_fewer_copies_than_parts_at_random(graph: Graph) -> None:
+    train = stream(0, "order").permutation(graph.nodes)[:2000]
+    dealt = sum(int(holds.sum()) for holds in training_parts(graph, train, 4, 1).holds)
+    at_random = 0
+    for nodes in np.array_split(train, 4):
+        (holds,) = training_parts(graph, nodes, 1, 1).holds
+        at_random += int(holds.sum())
+    assert dealt < 0.97 * at_random
+
+
+def test_one_part_holds_what_all_training_nodes_reach(graph: Graph) -> None:
+    train = np.arange(50)
+    (holds,) = training_parts(graph, train, 1, 1).holds
+    near = {*range(50), *graph.indices[: graph.indptr[50]].tolist()}
+    assert set(np.flatnonzero(holds).tolist()) == near
+
+
 OWNER = np.array([0, 1, 1, 0, 2, 2])
 
 
@@ -205,6 +223,11 @@ def test_a_number_a_line_is_a_partition_whatever_its_name(ring: Graph, tmp_path:
     (tmp_path / name).write_bytes(text.encode())
     partitioning = open_partition(tmp_path / name, ring)
     assert (partitioning.owner.tolist(), partitioning.parts, partitioning.method) == (OWNER.tolist(), 3, "file")
+
+
+def test_compressed_text_is_read(ring: Graph, tmp_path: Path) -> None:
+    (tmp_path / "ring.part.3.gz").write_bytes(gzip.compress(_text(OWNER).encode()))
+    assert open_partition(tmp_path / "ring.part.3.gz", ring).owner.tolist() == OWNER.tolist()
 
 
 def test_every_form_of_one_partition_has_the_same_hash_of_owners(ring: Graph, tmp_path: Path) -> None:

@@ -125,6 +125,13 @@ def test_what_is_not_understood_is_named_and_never_opened(tmp_path: Path) -> Non
     assert str(cleaning) == "ignored: year, class_names, feat"
 
 
+def test_values_of_a_matrix_other_than_one_are_named_as_weights(tmp_path: Path) -> None:
+    rows = {"adj_indptr": ring().indptr, "adj_indices": ring().indices}
+    for value, ignored in ((1.0, ()), (0.5, ("weights",))):
+        path = _saved(tmp_path / "g.npz", **rows, adj_data=np.full(2 * NODES, value))
+        assert load_graph(path).cleaning.ignored == ignored
+
+
 def test_one_hot_labels_are_classes_and_other_tables_are_several_classes(tmp_path: Path) -> None:
     one_hot = np.eye(2, dtype=np.float32)[LABELS]
     held = _read(_saved(tmp_path / "one.npz", **_ROWS, y=one_hot))
@@ -134,6 +141,12 @@ def test_one_hot_labels_are_classes_and_other_tables_are_several_classes(tmp_pat
     several = _read(_saved(tmp_path / "several.npz", **_ROWS, y=one_hot))
     assert several.labels is not None
     assert (several.labels.tolist(), several.notes) == (one_hot.tolist(), ())
+
+
+def test_a_label_that_is_no_number_is_unknown(tmp_path: Path) -> None:
+    held = _read(_saved(tmp_path / "g.npz", **_ROWS, y=np.where(SOURCES == 4, np.nan, LABELS)))
+    assert held.labels is not None
+    assert held.labels.tolist() == [0, 1, 0, 1, -1, 1, 0, 1, 0, 1]
 
 
 def test_nodes_without_edges_are_counted_where_the_file_says_how_many_there_are(tmp_path: Path) -> None:

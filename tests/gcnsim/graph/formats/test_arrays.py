@@ -171,6 +171,14 @@ def test_edges_are_read_from_the_columns_that_the_names_say(tmp_path: Path, name
     assert 150_000_000 < memory_to_load(path) < 151_000_000
 
 
+def test_columns_may_be_chosen(tmp_path: Path) -> None:
+    path = _written(tmp_path / "g.parquet", p=SOURCES, q=TARGETS, r=SOURCES)
+    for ends in (("p", "q"), ("1", "2")):
+        assert load_graph(path, ends=ends).content_hash() == ring().content_hash()
+    with pytest.raises(FileError, match=r"does not say which two columns are the ends of an edge"):
+        load_graph(path)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

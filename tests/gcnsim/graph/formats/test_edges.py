@@ -223,6 +223,13 @@ def test_an_encoding_that_cannot_be_read_is_named(tmp_path: Path, content: bytes
         _read(tmp_path / "g.txt", content)
 
 
+def test_bytes_of_other_encodings_beside_the_ends_do_no_harm(tmp_path: Path) -> None:
+    text = _lines("source,target,größe\n", "{a},{b},groß").encode("latin-1")
+    assert _is_the_graph(_read(tmp_path / "g.csv", text))
+    with pytest.raises(FileError, match="line 1: not UTF-8 text; save it as UTF-8"):
+        _read(tmp_path / "g.csv", text, "names")
+
+
 @pytest.mark.parametrize("ids", ["numbers", "names"])
 @pytest.mark.parametrize(
     ("content", "message"),

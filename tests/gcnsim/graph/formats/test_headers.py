@@ -108,6 +108,14 @@ def test_a_line_of_numbers_in_any_notation_is_an_edge(
     assert _pairs(graph) == {pair for edge in edges for pair in (edge, edge[::-1])}
 
 
+def test_exponents_change_neither_counts_nor_refusals(tmp_path: Path) -> None:
+    counted = _read(tmp_path / "g.txt", "4 3\n0 1e0\n1e0 2\n2 3e0\n")
+    assert (counted.nodes, counted.cleaning.ignored) == (4, ("line 1, which counts nodes and edges",))
+    assert "looks like the numbers of lines" in _refusal(tmp_path / "g.csv", "0,5,7e0\n1,7,2\n2,2,5\n")
+    for word in ("15e-1", "1D5", "1e400"):
+        assert f"line 1: node ids must be integers, not '{word}'" in _refusal(tmp_path / "g.txt", f"{word} 2e0\n3 4\n")
+
+
 @ALL_IDS
 @pytest.mark.parametrize("ends", [None, ("2", "3"), ("0", "1")])
 @pytest.mark.parametrize(

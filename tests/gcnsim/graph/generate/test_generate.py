@@ -26,6 +26,7 @@ from gcnsim.graph.generate import (
 )
 from gcnsim.graph.generate.communities import distinct_edges, graph_of, keys_of
 from gcnsim.graph.parts import part_of
+from studies.cross_edges import CLASSES, lognormal, ratio
 from studies.measured_boundary import random_boundary
 
 SMALL = BlockModel(3000, 45_000, communities=16, bridges=0.4, cross_mean=0.3)
@@ -44,6 +45,16 @@ def test_a_seed_is_a_graph_in_any_number_of_processes(monkeypatch: pytest.Monkey
     one, two, other = (block_model(SMALL, seed, processes=count) for seed, count in ((1, 1), (1, 2), (2, 1)))
     assert one.content_hash() == two.content_hash()
     assert one.content_hash() != other.content_hash()
+
+
+def test_degrees_follow_the_weights_and_widen_with_their_spread() -> None:
+    model = BlockModel(20_000, 200_000, communities=8, degree_spread=1.0)
+    degrees = block_model(model, 3).degrees
+    assert degrees.mean() == 20.0
+    assert np.log(degrees[degrees > 0]).std() == pytest.approx(1.0, abs=0.08)
+    assert np.median(degrees) == pytest.approx(20.0 * np.exp(-0.5), rel=0.08)
+    even = block_model(replace(model, degree_spread=0.0), 3).degrees
+    assert even.std() == pytest.approx(np.sqrt(20.0), rel=0.1)
 
 
 def test_bridges_are_a_share_of_the_nodes_and_more_often_hubs() -> None:
@@ -68,6 +79,23 @@ def test_without_bridges_the_communities_are_components() -> None:
     count, labels = connected_components(rows, directed=False)
     assert count == 4
     assert np.bincount(labels).tolist() == [200] * 4
+
+
+def test_leaving_edges_stay_near_or_go_far_by_reach() -> None:
+    model = BlockModel(4000, 40_000, communities=16, size_spread=0.0, bridges=1.0, fanout=4, cross_mean=0.5)
+    near, far = (_within_groups(replace(model, reach=reach), 1000) for reach in (0.0, 1.0))
+    assert near == 1.0
+    # Half of the edges leave their community; a quarter of those that may go anywhere land in their own group.
+    assert far == pytest.approx(0.5 + 0.5 / 4, abs=0.05)
+
+
+def _within_groups(model: BlockModel, size: int) -> float:
+    """Share of entries within `size` nodes of neighbouring communities, the shuffling of ids undone."""
+    graph = block_model(model, 1)
+    place = np.empty(model.nodes, np.int64)
+    place[stream(1, "generate", "order").permutation(model.nodes)] = np.arange(model.nodes)
+    rows = np.repeat(place, graph.degrees)
+    return float(np.mean(rows // size == place[graph.indices] // size))
 
 
 @pytest.mark.parametrize(
@@ -146,6 +174,11 @@ def test_an_outline_says_what_it_assumes() -> None:
         outline("ogbn-papers")
 
 
+def test_memory_is_refused_before_anything_is_drawn() -> None:
+    with pytest.raises(GraphError, match=r"amazon-surrogate: .* allowed: 1\.00 GiB"):
+        surrogate("amazon", max_memory=2**30)
+
+
 def _draw(nodes: int, seed: int) -> tuple[list[int], object]:
     requested: list[int] = []
 
@@ -182,6 +215,19 @@ def test_the_graph_of_keys_is_the_one_built_from_both_directions() -> None:
     low, high = keys >> 32, keys & 0xFFFFFFFF
     built = build_csr(np.concatenate([low, high]), np.concatenate([high, low]), 300, "g")
     assert graph_of(keys, 300, "g").content_hash() == built.content_hash()
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(3.0, 1.0), (30.0, 1.6)])
+def test_the_lognormal_keeps_its_mean(mean: float, spread: float) -> None:
+    chance = lognormal(mean, spread)
+    assert chance.sum() == pytest.approx(1.0)
+    assert float(chance @ CLASSES) == pytest.approx(mean, rel=1e-6)
+
+
+def test_the_ratio_with_hardly_any_spread_is_that_of_one_number_of_cross_edges() -> None:
+    m, crossing = 5, 0.2
+    by_hand = (1.0 - 0.9**m) / (1.0 - (0.9 * crossing) ** m)
+    assert ratio(5.0, 0.01, crossing / m) == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_random_parts_have_the_boundary_that_degrees_say() -> None:

@@ -62,6 +62,16 @@ def test_each_layout_holds_the_same_data_set(tmp_path: Path, layout: str) -> Non
     assert [np.flatnonzero(mask).tolist() for mask in held.masks] == list(SPLIT.values())
 
 
+@pytest.mark.parametrize("layout", ["reddit", "saint"])
+def test_pyg_keeps_the_same_files_in_raw(tmp_path: Path, layout: str) -> None:
+    WRITERS[layout](tmp_path / "Data" / "raw")
+    (tmp_path / "Data" / "processed").mkdir()
+    (tmp_path / "Data" / "processed" / "data.pt").write_bytes(b"PK")
+    for folder in (tmp_path / "Data", tmp_path / "Data" / "raw"):
+        graph = load_graph(folder)
+        assert (graph.name, graph.content_hash()) == ("Data", ring().content_hash())
+
+
 @pytest.mark.parametrize("layout", WRITERS)
 def test_what_is_not_wanted_stays_unread(tmp_path: Path, layout: str) -> None:
     held = read_nodes(WRITERS[layout](tmp_path / layout), NODES, features=False, labels=False)
@@ -86,6 +96,12 @@ def test_ogb_without_features_labels_or_split_is_a_bare_graph(tmp_path: Path) ->
     graph = load_graph(folder)
     assert (graph.features, graph.classes) == (None, None)
     assert read_nodes(folder, NODES) == NodeArrays()
+
+
+def test_the_last_line_of_ogb_text_may_lack_its_end(tmp_path: Path) -> None:
+    rows = "\n".join(",".join(map(str, row)) for row in FEATURES.tolist())
+    assert load_graph(write_ogb_text(tmp_path / "whole", node_feat=f"{rows}\n")).features == FEATURES.shape[1]
+    assert load_graph(write_ogb_text(tmp_path / "open", node_feat=rows)).features == FEATURES.shape[1]
 
 
 def test_ogb_labels_without_a_number_are_unknown_and_several_tasks_are_several_classes(tmp_path: Path) -> None:
@@ -181,6 +197,18 @@ def test_a_wrong_dgl_json_is_named(tmp_path: Path, changed: dict[str, object], m
         found.facts()
     assert str(caught.value).startswith(f"{tmp_path / 'ring.json'}: ")
     assert message in str(caught.value)
+
+
+def test_links_to_nothing_beside_a_dgl_json_are_passed_over(tmp_path: Path) -> None:
+    folder = write_dgl(tmp_path)
+    (folder / "a.json").symlink_to(tmp_path / "gone")
+    dgl_folder = DglFolder.found(folder)
+    assert dgl_folder is not None
+    assert dgl_folder.config.name == "ring.json"
+    # A part whose file is a link to nothing is not there.
+    (folder / "part1" / "graph.dgl").unlink()
+    (folder / "part1" / "graph.dgl").symlink_to(tmp_path / "gone")
+    assert dgl_folder.facts().missing == ("part1/graph.dgl",)
 
 
 _REDDIT = [

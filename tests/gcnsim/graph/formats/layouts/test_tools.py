@@ -97,6 +97,15 @@ def test_a_folder_with_two_parts_of_the_split_is_refused(
     _refused(folder, "; not understood: odd_one.npy")
 
 
+def test_papers_of_igb_may_lack_features_or_call_them_otherwise(tmp_path: Path) -> None:
+    papers = write_igb(tmp_path / "igb") / "processed" / "paper"
+    (papers / "node_feat.npy").rename(papers / "feature.npy")
+    assert load_graph(tmp_path / "igb").features == FEATURES.shape[1]
+    (papers / "feature.npy").unlink()
+    graph = load_graph(tmp_path / "igb")
+    assert (graph.nodes, graph.features, graph.classes) == (NODES, None, 2)
+
+
 def test_a_split_beside_the_papers_of_igb_goes_before_its_rule(tmp_path: Path) -> None:
     papers = write_igb(tmp_path / "igb") / "processed" / "paper"
     np.save(papers / "paper_id_index_mapping.npy", np.zeros(3))
@@ -129,6 +138,22 @@ def test_sets_of_graphbolt_may_be_masks_but_name_no_node_twice(tmp_path: Path) -
     _refused(folder, "train.npy holds a node number more than once; each is allowed once")
     np.save(folder / "set" / "train.npy", np.ones(NODES + 1, bool))
     _refused(folder, f"train.npy is bool[{NODES + 1}]; a mask needs [{NODES}]")
+
+
+def test_labels_of_graphbolt_beside_those_of_its_task_are_named(tmp_path: Path) -> None:
+    folder = write_graphbolt(tmp_path / "bolt")
+    text = (folder / "metadata.yaml").read_text()
+    more = "feature_data:\n  - {domain: node, name: label, format: numpy, path: data/label.npy}\n"
+    (folder / "metadata.yaml").write_text(text.replace("feature_data:\n", more))
+    np.save(folder / "data" / "label.npy", LABELS)
+    assert load_graph(folder).cleaning.ignored == ("label",)
+
+
+def test_a_rule_of_the_split_that_no_file_holds_is_a_note(tmp_path: Path) -> None:
+    held = read_nodes(write_igb(tmp_path / "igb"), NODES)
+    assert held.notes == (
+        "split by IGB's own rule: the first 60 % of the nodes train, the next 20 % validate, the rest test",
+    )
 
 
 def test_graphbolt_without_tasks_takes_the_files_of_set(tmp_path: Path) -> None:
@@ -200,6 +225,7 @@ def test_several_kinds_of_nodes_are_named_and_refused(tmp_path: Path, write: Cal
         (write_dgl_csv, "n.csv", "6.75,", "", "rows of different lengths; each needs 3 numbers"),
         (write_gnnlab, "meta.txt", "NUM_EDGE\t20", "NUM_EDGE\t21", "80 bytes; uint32[21] needs 84"),
         (write_gnnlab, "meta.txt", "FEAT_DIM\t3\n", "", "FEAT_DIM is missing; a .bin file does not say its own size"),
+        (write_gnnlab, "meta.txt", "FEAT_DIM\t3", "FEAT_DIM\tthree", "line 3: 'FEAT_DIM\\tthree'; a name and a whole"),
     ],
 )
 def test_a_wrong_description_is_named(
