@@ -40,6 +40,19 @@ def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
     assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
 
 
+def test_known_figures() -> None:
+    t4 = hardware.device("t4")
+    assert (t4.memory.value, t4.memory_bandwidth.value, t4.flops_fp32.value) == (16e9, 320e9, 8.1e12)
+    assert t4.link == "pcie3-x16"
+    assert hardware.device("gtx-1080-ti").flops_fp16 is None
+    assert hardware.device("cpu-core").kind == "cpu"
+    assert "measured" in hardware.device("cpu-core").provenance()
+    pcie = hardware.link("pcie3-x16").bandwidth.value
+    assert pcie == pytest.approx(8e9 * 16 * 128 / 130 / 8, rel=1e-3)
+    assert hardware.link("ethernet-10g").efficiency.value == pytest.approx(1448 / 1538, abs=1e-5)
+    assert hardware.link(hardware.GENERIC_LINK).bandwidth.value == units.bandwidth("15Gbps")
+
+
 @pytest.mark.parametrize(
     ("name", "mebibytes"),
     [("t4", 4), ("gtx-1080-ti", 2.75), ("v100-16", 6), ("a100-80", 40), ("h100", 50), ("h200", 60), ("rtx-4090", 72)],
@@ -53,11 +66,15 @@ def test_sizes_of_caches(name: str, mebibytes: float) -> None:
 @pytest.mark.parametrize(
     ("name", "memory", "bandwidth", "fp32", "fp16"),
     [
+        ("m40", 24e9, 288e9, 6.8e12, None),
         ("p100", 16e9, 732e9, 10.6e12, 21.2e12),
         ("rtx-a6000", 48e9, 768e9, 38.7e12, 154.8e12),
+        ("rtx-5090", 32e9, 1792e9, 104.8e12, 209.5e12),
         ("a100-pcie-80", 80e9, 1935e9, 19.5e12, 312e12),
+        ("h100-nvl", 94e9, 3.9e12, 60e12, 835e12),
         ("b200", 180e9, 8e12, 75e12, 2250e12),
         ("mi250x", 64e9, 1638.4e9, 23.95e12, 191.5e12),
+        ("mi300x", 192e9, 5.3e12, 163.4e12, 1307.4e12),
     ],
 )
 def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32: float, fp16: float | None) -> None:
@@ -70,8 +87,13 @@ def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32
     ("name", "processors", "channels", "transfers", "of", "share"),
     [
         ("p4d.24xlarge", 2, 6, 2933e6, 96, 96),
+        ("g4dn.12xlarge", 2, 6, 2933e6, 96, 48),
         ("g5.xlarge", 2, 8, 3200e6, 192, 4),
+        ("p3.8xlarge", 2, 4, 2400e6, 64, 32),
+        ("Standard_ND96asr_v4", 2, 8, 3200e6, 96, 96),
         ("dgx-a100", 2, 8, 3200e6, 256, 256),
+        ("server-4x-m40", 2, 4, 1866e6, 24, 24),
+        ("server-4x-a100", 2, 8, 4800e6, 224, 224),
         ("server-4x-a6000", 1, 8, 3200e6, 32, 32),
     ],
 )
@@ -191,12 +213,19 @@ def test_drivers_names_are_known(name: str, known: str) -> None:
     "name",
     [
         "NVIDIA GeForce RTX 2080",
+        "NVIDIA GeForce RTX 2080 SUPER",
         "NVIDIA GeForce RTX 3090 Ti",
         "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA A10",
+        "NVIDIA L40",
         "NVIDIA H200 NVL",
         "NVIDIA A100-PCIE-80GB MIG 1g.10gb",
+        "NVIDIA RTX A6000 Laptop GPU",
+        "NVIDIA GeForce RTX 3080 Ti",
+        "NVIDIA RTX 6000 Ada Generation",
         "NVIDIA H20",
         "AMD Instinct MI250",
+        "NVIDIA A100-SXM4-80GB MIG 3g.40gb",
         "Tesla V100-SXM2-64GB",
         "Tesla",
         "",

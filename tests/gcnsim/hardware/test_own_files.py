@@ -12,7 +12,9 @@ import gcnsim
 from gcnsim import hardware
 from gcnsim.cli import main
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.hardware import PriceBook
 from gcnsim.hardware.catalogue import DATA
+from gcnsim.planning.capacity_settings import instance_name
 from gcnsim.planning.sweep_work import files_of
 from gcnsim.scenario import ClusterSpec, from_mapping
 from gcnsim.scenario.machine import resolve_machine
@@ -177,6 +179,18 @@ def test_its_figures_can_be_set(write_host: Write) -> None:
         ClusterSpec(host=own, figures=((f"{own}.core", 8.0),))
     with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
         ClusterSpec(figures=(("none.yaml.cores", 8.0),))
+
+
+def test_it_has_the_price_that_is_given(write_host: Write) -> None:
+    own = write_host(G4DN)
+    book = PriceBook.of(f"{own}=2USD/h")
+    rent = book.rent("t4", 8, 2, 4, own)
+    assert rent is not None
+    assert rent.usd_per_hour == 4.0
+    assert PriceBook().rent("t4", 8, 2, 4, own) is None, "an instance has its own price or none"
+    assert instance_name(ClusterSpec(gpus=4, host=own, device="t4")) == own
+    with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
+        PriceBook.of("none.yaml=2USD/h")
 
 
 def test_sweeps_know_the_files_that_they_read(write_host: Write) -> None:

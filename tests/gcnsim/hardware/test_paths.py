@@ -133,6 +133,12 @@ def test_a_path_without_capacity_is_refused(capacity: float) -> None:
         Paths(host_memory=LinkSpec(capacity))
 
 
+@pytest.mark.parametrize("bad", [{"oversubscription": 0.5}, {"servers_per_rack": -1}, {"gpus_per_switch": -1}])
+def test_shares_that_cannot_be_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ScenarioError, match="must be at least"):
+        Paths(**bad)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "paths", [Paths(), Paths(servers_per_rack=3, host_memory=LinkSpec(30e9)), Paths(nvlink=NVLINK)]
 )

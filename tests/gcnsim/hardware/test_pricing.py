@@ -76,6 +76,12 @@ def test_other_currencies_by_the_catalogue_or_as_given() -> None:
     assert of_t4s(PriceBook.of(currency="SEK", exchange=10.0)).currency == "SEK"
 
 
+def test_rates_are_those_of_the_printed_reference_rates() -> None:
+    euro = 1.0389
+    for code, per_euro in (("EUR", 1.0), ("GBP", 0.82918), ("CHF", 0.9412), ("JPY", 163.06)):
+        assert exchange_rates()[code].per_usd == pytest.approx(per_euro / euro, rel=1e-5)
+
+
 ROW = '{device: t4, instance: mine, gpus: 4, price: "2EUR/h", source: contract, date: "2026"'
 
 

@@ -168,7 +168,17 @@ def test_a_host_has_no_faster_nvlink_than_its_device(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "rate", "generation"),
-    [("p100", 80e9, 1), ("a100-40", 300e9, 3), ("h100", 450e9, 4), ("b200", 900e9, 5)],
+    [
+        ("p100", 80e9, 1),
+        ("v100-16", 150e9, 2),
+        ("a100-40", 300e9, 3),
+        ("a100-80", 300e9, 3),
+        ("h100", 450e9, 4),
+        ("h200", 450e9, 4),
+        ("gh200", 450e9, 4),
+        ("b200", 900e9, 5),
+        ("b300", 900e9, 5),
+    ],
 )
 def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> None:
     device = hardware.device(name)
@@ -177,12 +187,37 @@ def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> 
     assert (device.nvlink.value, device.nvlink_generation.value) == (rate, generation)
 
 
+@pytest.mark.parametrize(
+    "name", ["t4", "a10g", "l4", "l40s", "rtx-4090", "m40", "p100-pcie", "rtx-a6000", "h100-nvl", "mi210"]
+)
+def test_cards_have_no_nvlink(name: str) -> None:
+    assert hardware.device(name).nvlink is None
+
+
 def test_adapters_together_are_the_network_of_the_instance() -> None:
     hosts = {name: hardware.host(name) for name in ("p4d.24xlarge", "p5.48xlarge", "Standard_ND96asr_v4", "dgx-h100")}
     each = {name: host.nic.value / host.nics.value for name, host in hosts.items() if host.nic and host.nics}
     assert each == {"p4d.24xlarge": 12.5e9, "p5.48xlarge": 12.5e9, "Standard_ND96asr_v4": 25e9, "dgx-h100": 50e9}
     assert all(host.gpudirect is not None and host.gpudirect.value for host in hosts.values())
     assert hardware.host("g5.48xlarge").gpudirect is None
+
+
+@pytest.mark.parametrize(
+    ("name", "gbps"),
+    [
+        ("infiniband-edr", 100),
+        ("infiniband-hdr", 200),
+        ("infiniband-ndr", 400),
+        ("roce-100g", 100),
+        ("roce-200g", 200),
+        ("roce-400g", 400),
+        ("efa", 100),
+        ("ethernet-200g", 200),
+        ("ethernet-400g", 400),
+    ],
+)
+def test_links_of_data_centers_are_there(name: str, gbps: int) -> None:
+    assert hardware.link(name).bandwidth.value * 8 / 1e9 == gbps
 
 
 CARD = """title: "A card"
