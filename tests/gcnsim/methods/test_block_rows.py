@@ -156,6 +156,11 @@ def test_nothing_is_reduced_and_nothing_crosses_the_network_of_one_server(facts:
     assert not {OpKind.ALLREDUCE, OpKind.WIRE} & {op.kind for op in schedule.ops}
 
 
+def test_rows_of_another_server_come_over_the_network(facts: MakeFacts) -> None:
+    schedule = method("roc")(facts(workers=4, per_server=2))
+    assert copied(schedule, OpKind.WIRE, 0) == pytest.approx(2 * 4 * (64 + 64 + 16) * 2 * 2000)
+
+
 def test_a_worker_copies_or_computes(facts: MakeFacts) -> None:
     run = simulate(method("roc")(facts(workers=2, per_server=2, slope=0.3)), 2)
     busy = [

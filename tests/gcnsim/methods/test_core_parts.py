@@ -42,6 +42,12 @@ def test_one_core_for_all_does_one_thing_at_a_time(on_cores: MakeFacts, pace: Pa
         assert pace(schedule, 100) >= core_seconds(schedule) * (1 - 1e-6)
 
 
+def test_one_busy_core_is_never_idle_where_nothing_else_takes_time(on_cores: MakeFacts, pace: Pace) -> None:
+    facts = on_cores(tau=1, cores=1.0, shared=True, nic=1e15, per_server=4, layers=2)
+    schedule = method("pipegcn")(facts)
+    assert pace(schedule, 10) == pytest.approx(core_seconds(schedule), rel=0.02)
+
+
 machines = st.fixed_dictionaries(
     {
         "workers": st.integers(2, 4),
@@ -188,6 +194,16 @@ def test_rows_of_others_are_asked_for_picked_out_sent_and_placed(cases: MakeFact
         assert work(schedule, op) == pytest.approx(float(rows_seconds(given.device, rows, WIDTH)))
     (placed,) = on(schedule, 0, "load", OpKind.SCATTER)
     assert work(schedule, placed) == pytest.approx(float(rows_seconds(given.device, wanted[0].sum(), WIDTH)))
+
+
+@pytest.mark.parametrize("name", ["dgl", *AHEAD[1:]])
+def test_rows_at_hand_send_no_message(cases: MakeFacts, name: str) -> None:
+    given = cases()
+    schedule = method(name)(given)
+    assert not [op for op in schedule.ops if op.kind is OpKind.WIRE]
+    (gathered,) = on(schedule, 0, "load")
+    rows = 100 * 10 ** len(given.shapes)
+    assert work(schedule, gathered) == pytest.approx(float(rows_seconds(given.device, rows, WIDTH)))
 
 
 def test_training_goes_forward_and_back_without_the_inputs_gradient(cases: MakeFacts) -> None:

@@ -61,6 +61,13 @@ def parts(schedule: Schedule) -> tuple[float, float]:
     return load, alone(schedule, train)
 
 
+def test_dgl_loads_and_trains_in_turn(batched: MakeFacts, pace: Pace) -> None:
+    schedule = method("dgl")(replace(quick_draws(batched(workers=1, per_server=1)), placement=IN_HOST))
+    load, train = parts(schedule)
+    assert load > 0.1 * train
+    assert pace(schedule) == pytest.approx(load + train, rel=1e-6)
+
+
 @pytest.mark.parametrize("pcie", [1e8, 1e9, 1e11])
 def test_pagraph_takes_the_longer_of_loading_and_training(batched: MakeFacts, pace: Pace, pcie: float) -> None:
     schedule = method("pagraph")(quick_draws(batched(workers=1, per_server=1, pcie=pcie)))
@@ -72,6 +79,13 @@ def test_a_longer_queue_evens_out_batches_of_different_size(batched: MakeFacts, 
     case = quick_draws(batched(workers=1, per_server=1, iterations=2, cores=2.0))
     short, long = (pace(method("pagraph")(replace(case, queue=queue)), 40) for queue in (1, 3))
     assert long <= short * 1.005
+
+
+def test_pagraph_with_everything_cached_loads_nothing(batched: MakeFacts, pace: Pace) -> None:
+    schedule = method("pagraph")(quick_draws(batched(workers=1, per_server=1, hits=1.0)))
+    moving = [op.index for op in of(schedule, *LOADS)]
+    assert schedule.demand[:, moving].sum() == 0.0
+    assert pace(schedule, 12) == pytest.approx(parts(schedule)[1], rel=1e-6)
 
 
 def test_pagraph_without_a_cache_loads_what_dgl_loads(batched: MakeFacts) -> None:

@@ -70,6 +70,15 @@ def test_one_message_per_peer_layer_and_direction(facts: MakeFacts) -> None:
     assert set(keys.values()) == {1}
 
 
+def test_serial_transfers_begin_with_different_receivers(facts: MakeFacts) -> None:
+    given = replace(facts(workers=5, per_server=1), serial=True)
+    sent = {
+        rank: [op.peer for op in ops(method("full-graph")(given), OpKind.WIRE, layer=0, worker=rank)]
+        for rank in range(5)
+    }
+    assert sent == {rank: [(rank + step) % 5 for step in range(1, 5)] for rank in range(5)}
+
+
 @pytest.mark.parametrize("transport", ["staged", "direct"])
 def test_rows_and_gradients_of_a_pair_share_a_connection_and_nothing_else_does(
     facts: MakeFacts, transport: str
@@ -259,6 +268,13 @@ def test_gradients_of_the_boundary_leave_before_the_inner_sum(facts: MakeFacts) 
         (pack,) = (op for op in central.ops if op.kind is OpKind.PACK and matches(op, wanted))
         assert pack.after == ((boundary.index, 0),)
         assert inner.index == boundary.index + 1
+
+
+def test_the_same_bytes_travel(facts: MakeFacts) -> None:
+    for schedules in (both(facts()), both(facts(slope=0.3, workers=3, per_server=1))):
+        for kind in (OpKind.PACK, OpKind.D2H, OpKind.WIRE, OpKind.H2D, OpKind.SCATTER, OpKind.ALLREDUCE):
+            none, central = (total(schedule, kind) for schedule in schedules)
+            assert none == central
 
 
 def test_two_products_cost_a_launch_and_a_second_write_more_than_one(facts: MakeFacts) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim import simulate
 from gcnsim.cost import (
     gradient_bytes,
     host_bound,
@@ -23,6 +24,7 @@ from gcnsim.cost import (
 )
 from gcnsim.cost.released import drawing_core_seconds, receiving_seconds, reduce_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile
+from gcnsim.scenario import SCHEMA
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
@@ -157,3 +159,14 @@ def test_gradients_are_summed_layer_by_layer_as_they_are_ready(facts: MakeFacts)
     for op in started:
         (before,) = {dep for dep, _ in op.after}
         assert own.ops[before].direction is Direction.BACKWARD
+
+
+def test_its_figures_are_assumptions_where_it_runs_and_the_answer_says_so() -> None:
+    for chosen in ("lean", "released"):
+        given = {"schema": SCHEMA, "cluster": {"gpus": 2, "implementation": chosen}, "run": {"iterations": 4}}
+        found = simulate(given).payload["provenance"]
+        names = {assumption["name"] for assumption in found["assumptions"]}
+        own = {"generic-16.operation_s", "generic-16.rebuild_bytes"}
+        assert names & own == (own if chosen == "released" else set())
+        text = [words for words in found["warnings"] if words.startswith("implementation released: ")]
+        assert len(text) == (chosen == "released")
