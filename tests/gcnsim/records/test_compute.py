@@ -115,6 +115,13 @@ def test_a_wrong_header_is_refused(tmp_path: Path, graph: Path, change: Callable
     assert "\n" not in str(caught.value)
 
 
+def test_an_aggregator_of_earlier_versions_is_left_out(tmp_path: Path, graph: Path) -> None:
+    about = header(graph)
+    older = header(graph, model={"sage_aggregator": "mean"})
+    found = read_measured_compute(str(write(tmp_path / "m.parquet", older, rows(about, even))))
+    assert found.model == about["model"]
+
+
 COLUMNS = [
     ("seconds", float("nan"), "seconds is nan"),
     ("seconds", -0.1, "seconds is -0.1"),

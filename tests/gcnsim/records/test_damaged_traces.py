@@ -99,6 +99,15 @@ def test_damage_that_is_not_the_profilers_is_listed(tmp_path: Path) -> None:
     assert note.endswith("); not known of the profiler: a comma too many, text without quotes")
 
 
+def test_several_damaged_ranks_are_one_note(tmp_path: Path) -> None:
+    for rank in range(3):
+        data = json.dumps(document(cuda_events(rank), rank, 3)).encode()
+        (tmp_path / f"rank{rank}.json").write_bytes(data[:-1] + b',"end": }')
+    (note,) = mended(read_profiled_run(tmp_path))
+    assert "an empty value after 'end' in the header (line 1, character " in note
+    assert note.endswith("; likewise in 2 more of the files")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -244,6 +253,15 @@ def test_where_a_rank_is_missing_a_file_without_a_run_is_refused(tmp_path: Path,
     (tmp_path / "run" / "rank0.json").unlink()
     with pytest.raises(FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|not a JSON document)"):
         read_profiled_run(tmp_path / "run")
+
+
+def test_a_trace_of_a_cpu_alone_beside_traces_of_gpus_is_left_out(tmp_path: Path) -> None:
+    whole = _two_ranks(tmp_path / "run")
+    steps = [event("user_annotation", f"ProfilerStep#{n}", 100.0 * n, 100.0) for n in range(5)]
+    write(tmp_path / "run" / "loader.json", document(steps))
+    run = read_profiled_run(tmp_path / "run")
+    assert run.parts == whole.parts
+    assert f"{tmp_path / 'run'}: not read, since without a GPU: loader.json" in run.notes
 
 
 def test_a_run_of_ours_is_none_of_the_profiler(tmp_path: Path) -> None:

@@ -266,6 +266,15 @@ def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, data: bytes, sa
     assert "\n" not in str(caught.value)
 
 
+def test_a_gzip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json.gz", document(cuda_events()))
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(
+        FileError, match=r"cut off: the gzip file ends early .*; its last whole event is event 92 \('nccl"
+    ):
+        read_profiled_run(path)
+
+
 def test_ranks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.json", document(cuda_events(), 1))
     write(tmp_path / "b.json", document(cuda_events(), 1))

@@ -177,6 +177,18 @@ def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, 
     assert refusal(path, "run.json").removesuffix("; python -m runtime.train writes such a file") == text
 
 
+def test_an_aggregator_of_earlier_versions_is_read(tmp_path: Path) -> None:
+    document = run_document(OPTIONS)
+    document["options"]["sage_aggregator"] = "mean"
+    read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
+
+
+def test_a_document_nested_too_deep(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "run.json").write_text('{"a":' * 500 + "1" + "}" * 500)
+    assert refusal(path, "run.json") == "not a JSON document of at most 32 levels"
+
+
 @pytest.mark.parametrize("count", [1, 9, 11])
 def test_iterations_are_those_that_run_json_counts(tmp_path: Path, count: int) -> None:
     path = write_folder(tmp_path / "run", run_document(OPTIONS), [0.1] * count)
