@@ -89,6 +89,10 @@ def test_bad_scenarios_are_refused_with_their_path(body: str, kind: type[GcnsimE
     assert "\n" not in str(caught.value)
 
 
+def test_an_aggregator_of_earlier_versions_is_left_out() -> None:
+    assert read("workload: {model: graphsage, sage_aggregator: mean}") == read("workload: {model: graphsage}")
+
+
 @pytest.mark.parametrize("mapping", [None, [], "x", {}, {"schema": "gcnsim.scenario/2"}, {"cluster": {}}])
 def test_what_is_not_a_scenario_is_refused(mapping: object) -> None:
     with pytest.raises(ScenarioError, match=r"^f.yaml: .*gcnsim.scenario/1"):

@@ -105,6 +105,12 @@ def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
     assert on_cores == pytest.approx(2 * moved / socket, rel=0.05)
 
 
+def test_sockets_and_samplers_take_cores_from_each_other() -> None:
+    schedule = ran("psc-gcn", sockets="cores").run.schedule
+    on_cores = {op.kind for op in schedule.ops if op.route and schedule.link_kinds[op.route[0]] == "cpu"}
+    assert on_cores == {OpKind.SAMPLE, OpKind.INDEX, OpKind.WIRE, OpKind.ALLREDUCE}
+
+
 def test_compute_beside_copies_is_slower_as_asked_and_only_where_it_is_beside() -> None:
     paces = [
         ran("pipegcn", **requested).metrics for requested in ({}, {"rate_beside_copies": "100%"}, SETTINGS["beside"])
@@ -129,6 +135,12 @@ def test_nvlink_takes_the_rows_within_a_server_off_pcie() -> None:
     assert after["nic0.tx"] == before["nic0.tx"]
     assert after["nvlink0.tx"] > 0
     assert after["memory0"] < before["memory0"]
+
+
+def test_nvlink_offers_the_share_of_the_catalogue() -> None:
+    cluster = resolve_machine(scenario(nvlink="300GB/s").cluster).topology
+    (send, _) = cluster.direct(0, 1) or ()
+    assert cluster.links[send].spec.capacity == 300e9 * link("nvlink").efficiency.value
 
 
 def test_serial_transfers_are_one_stream_per_worker_and_direction() -> None:
@@ -223,6 +235,13 @@ def test_what_cannot_be_is_refused_in_one_line(question: dict[str, Any], message
 def test_paths_that_cores_do_not_have_are_refused(question: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         assert resolve_machine(scenario(device="cpu-core", **question).cluster).topology
+
+
+@pytest.mark.parametrize("question", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])
+def test_what_agrees_is_not_refused(question: dict[str, Any]) -> None:
+    found = scenario(**({"devices": "t4,v100-16"} | question)).cluster
+    assert found.devices == ("t4", "v100-16")
+    assert {name: getattr(found, name) for name in question} == question
 
 
 @pytest.mark.parametrize("racks", [2, 1000])
