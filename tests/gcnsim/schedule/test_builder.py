@@ -250,6 +250,13 @@ def test_messages_and_samplers_take_cores_from_each_other() -> None:
     assert messages(cluster(cores=2.0), 1e9, sampling=each) == pytest.approx(each, rel=0.01)
 
 
+def test_a_message_of_nothing_takes_no_core() -> None:
+    builder = Builder("test", cluster(), 1)
+    ends = host_message(builder, OpKind.WIRE, 0, 1, 0.0, [], stream="tx")
+    schedule = builder.close([builder.compute(OpKind.STEP, rank, 0.0, after=ends) for rank in range(2)])
+    assert seconds(schedule) == 0.0
+
+
 @pytest.mark.parametrize("tree", [False, True])
 def test_an_all_reduce_moves_its_chunks_through_sockets_too(tree: bool) -> None:
     where = cluster(tree=tree)
