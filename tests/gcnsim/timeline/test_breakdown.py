@@ -190,6 +190,11 @@ def test_means_tell_the_three_phases_too(itself: bool, expected: tuple[float, fl
     assert tuple(phases_of_means(means, 1.0, samples_itself=itself).values()) == pytest.approx(expected)
 
 
+def test_means_never_tell_less_than_nothing() -> None:
+    means = Shares(0, 0.9, 0.1, 0.5, 0.0, 0.2, 0.3, 0.0, 0.05, 0.1, 0.2)
+    assert tuple(phases_of_means(means, 1.0, samples_itself=False).values()) == pytest.approx((0.9, 0.2, 0.0))
+
+
 def test_phases_as_the_glossary_has_them() -> None:
     of = {phase: {str(kind) for kind, found in PHASE.items() if found is phase} for phase in Phase}
     assert of == {
@@ -272,6 +277,11 @@ def test_union_difference_and_intersection(a: Pairs, b: Pairs) -> None:
 def test_within_a_window(a: Pairs, start: int, size: int) -> None:
     window = set(range(start, start + size))
     assert covered(intervals(a).within(start, start + size)) == instants(a) & window
+
+
+def test_touching_intervals_are_one() -> None:
+    found = intervals([(3, 5), (0, 3), (7, 9)])
+    assert (found.starts.tolist(), found.ends.tolist()) == ([0, 7], [5, 9])
 
 
 def test_empty_and_reversed_intervals_vanish() -> None:

@@ -227,3 +227,7 @@ def test_no_two_spans_of_a_lane_overlap_and_no_lane_is_wasted(drawn: list[tuple[
             assert all(ends[a] <= starts[b] for a, b in pairwise(held.tolist()))
         most = max(int(((starts <= at) & (ends > at)).sum()) for at in starts.tolist())
         assert int(lanes[mine].max()) + 1 <= max(1, most) + int((starts == ends).sum())
+
+
+def test_an_hour_is_written_to_the_picosecond() -> None:
+    assert run_perfetto._micros(3_600_000_000_000_001) == "3600000000.000001"
