@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,6 +187,13 @@ def test_static_rules_agree_with_the_counts_of_a_simulation(small: Any) -> None:
         assert [worker.requests for worker in point.workers] == simulated.rows.sum(axis=(0, 2)).tolist()
 
 
+def test_sizes_are_sorted_and_counted_once(four: AccessTrace) -> None:
+    curve = cache_curve(four, ["static"], [0.5, 0.0, 0.5, 1.0])
+    assert curve.sizes == (0.0, 0.5, 1.0)
+    assert [point.total.cached_rows for point in curve.points[:3]] == [0, 4, 8]
+    assert [point.total.hit_rate for point in curve.points if point.policy == "degree"] == [0.0, 3 / 8, 1.0]
+
+
 @pytest.mark.parametrize(
     ("names", "sizes", "message"),
     [
@@ -233,6 +241,13 @@ def test_a_refresh_that_never_comes_is_said(four: AccessTrace) -> None:
         "inclusion-refresh never refreshes: every 4 graphs, and the trace has 4",
     )
     assert cache_curve(four, ["inclusion-refresh"], how=Replay(refresh=3)).notes == ()
+
+
+def test_static_rules_need_no_library(four: AccessTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcachesim", None)
+    assert cache_curve(four).points
+    with pytest.raises(ScenarioError, match="libcachesim, which is not installed"):
+        cache_curve(four, ["all"])
 
 
 def test_a_trace_without_rows_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from gcnsim.core.container import read_sections, write_sections
 from gcnsim.core.errors import FileError
 from gcnsim.trace import AccessTrace, WorkerAccess, read_trace, record_trace, write_trace
-from gcnsim.trace.access import VERSION
+from gcnsim.trace.access import OLDER, VERSION
 
 
 @pytest.fixture
@@ -130,3 +130,13 @@ def test_wrong_types_and_missing_sections_are_refused(trace: AccessTrace, tmp_pa
     write_sections(path, kind="trace", version=VERSION, meta=stored.meta, arrays=arrays)
     with pytest.raises(FileError, match=r"'worker0\.bits' is missing"):
         read_trace(path)
+
+
+def test_a_trace_that_says_more_is_read(trace: AccessTrace, tmp_path: Path) -> None:
+    write_trace(tmp_path / "new", trace)
+    stored = read_sections(tmp_path / "new", kind="trace", version=VERSION)
+    arrays = dict(stored.arrays) | {f"worker{rank}.reuse": np.zeros((8, 2)) for rank in range(trace.parts)}
+    write_sections(tmp_path / "old", kind="trace", version=OLDER, meta=stored.meta, arrays=arrays)
+    old = read_trace(tmp_path / "old")
+    assert old.origin == trace.origin
+    assert all(np.array_equal(a.bits, b.bits) for a, b in zip(old.workers, trace.workers, strict=True))

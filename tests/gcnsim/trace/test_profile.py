@@ -14,7 +14,7 @@ from gcnsim.core.ids import IntArray
 from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace, summarise
 from gcnsim.trace.bins import MANY_PARTS
-from gcnsim.trace.counts import AccessCounts, BoundaryProfile, expected_rows, profile_of
+from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion, expected_rows, profile_of
 from gcnsim.trace.sample_counts import draw_access, draw_counts
 from gcnsim.trace.sizes_only import distribute, likely_cross_fraction, published_profile, size_only_profile
 from gcnsim.workload.caching import CacheSize
@@ -49,6 +49,12 @@ def test_expected_rows_equal_the_inclusion_of_uniform_sampling(small: Any, epsil
         for m in range(part.parts):
             owned = chance[part.boundary_ptr[m] : part.boundary_ptr[m + 1]]
             assert rows[part.rank, m] == pytest.approx(owned.sum(), rel=1e-6)
+
+
+def test_class_inclusion_is_the_closed_form(small: Any) -> None:
+    profile = profile_of(small.parts)
+    assert class_inclusion(profile, 0.1) == pytest.approx(1 - 0.9 ** profile.cross_edges.astype(float))
+    assert (class_inclusion(profile, 1.0) == 1.0).all()
 
 
 def test_summary_of_every_worker(small: Any) -> None:
@@ -109,6 +115,13 @@ def test_laws(policy: str, epsilon: float) -> None:
     assert np.array_equal(counts.cached_rows, (0.3 * known.boundary_nodes + 1e-9).astype(int))
 
 
+def test_a_full_rate_is_the_whole_partition() -> None:
+    counts, known = drawn(sampler="full", iterations=1), profile(MANY)
+    assert np.array_equal(counts.rows[0], known.pairs)
+    assert np.array_equal(counts.boundary_edges[0], known.boundary_entries)
+    assert np.array_equal(counts.hits[0].sum(axis=1), counts.cached_rows)
+
+
 def test_mean_and_spread_are_those_of_drawn_nodes() -> None:
     counts, (rows, hits) = drawn(iterations=40), reference(MANY, 40)
     for mine, theirs in ((counts.rows.sum(axis=2), rows), (counts.hits.sum(axis=2), hits)):
@@ -119,6 +132,15 @@ def test_mean_and_spread_are_those_of_drawn_nodes() -> None:
         assert float(mine.std(axis=0).mean() / theirs.std(axis=0).mean()) == pytest.approx(1.0, abs=0.08)
     kept = counts.boundary_edges.mean(axis=0) / profile(MANY).boundary_entries
     assert float(kept.mean()) == pytest.approx(0.1, rel=5e-3)
+
+
+def test_few_and_many_parts_are_drawn_alike() -> None:
+    # One part more changes the law of drawing, and next to nothing of what is asked.
+    few, many = (drawn(parts, iterations=20) for parts in (MANY_PARTS, MANY_PARTS + 1))
+    for name in ("rows", "hits"):
+        of_worker = [getattr(item, name).sum(axis=2).mean() for item in (few, many)]
+        assert of_worker[1] == pytest.approx(of_worker[0], rel=3e-3)
+    assert many.hit_rate == pytest.approx(few.hit_rate, rel=3e-3)
 
 
 def test_a_graph_is_the_same_however_many_are_drawn_and_whatever_is_cached() -> None:
@@ -186,6 +208,28 @@ def test_dispersion_is_the_spread_of_the_logarithms() -> None:
     weights, logs = profile.nodes.sum(axis=(0, 1)), np.log(profile.cross_edges)
     mean = np.average(logs, weights=weights)
     assert np.sqrt(np.average((logs - mean) ** 2, weights=weights)) == pytest.approx(1.0, rel=0.02)
+
+
+def test_uneven_workers_and_workers_without_a_boundary() -> None:
+    profile = published_profile(np.array([100, 200, 50]), np.array([30, 0, 40]), np.array([2000, 4000, 1000]), 0.1, 1.0)
+    assert profile.boundary_nodes.tolist() == [30, 0, 40]
+    assert profile.entries.tolist() == [2000, 4000, 1000]
+    assert profile.boundary_entries[1] == 0
+    assert profile.boundary_entries[0] == pytest.approx(200, rel=0.1)
+
+
+def test_one_worker_has_no_boundary() -> None:
+    profile = published_profile(np.array([1000]), np.array([0]), np.array([5000]), 0.3, 1.0)
+    assert profile.nodes.sum() == 0
+    assert profile.inner_entries.tolist() == [5000]
+    with pytest.raises(ScenarioError, match="with one worker"):
+        published_profile(np.array([1000]), np.array([5]), np.array([5000]), 0.3, 1.0)
+
+
+def test_the_likely_fraction_follows_the_boundary() -> None:
+    low, likely, high = likely_cross_fraction(38_800, 89_400)
+    assert (low, likely, high) == pytest.approx((0.215, 0.400, 0.661), abs=1e-3)
+    assert likely_cross_fraction(10, 1000) == (0.95, 0.95, 0.95)
 
 
 @pytest.mark.parametrize(("name", "dispersion"), [("tolokers", 1.5), ("amazon_cs", 1.5), ("coauthor_phy", 1.0)])

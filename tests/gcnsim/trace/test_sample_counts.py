@@ -95,6 +95,13 @@ def test_the_most_connected_classes_are_cached_first(small: Any) -> None:
     assert (cached <= profile.nodes).all()
 
 
+def test_seeds_and_prefixes(small: Any) -> None:
+    profile = profile_of(small.parts)
+    assert np.array_equal(drawn(profile).rows, drawn(profile).rows)
+    assert np.array_equal(drawn(profile).rows[:5], drawn(profile, iterations=5).rows)
+    assert not np.array_equal(drawn(profile).rows, drawn(profile, seed=3).rows)
+
+
 def test_drawn_counts_agree_with_recorded_ones_on_a_real_graph(real: Callable[[str], Any]) -> None:
     case, size = real("amazon_cs"), CacheSize(fraction=0.2)
     trace = record_trace(case.parts, case.owners, sampler="uniform", epsilon=0.1, iterations=40, seed=1)

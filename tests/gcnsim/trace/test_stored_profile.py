@@ -13,7 +13,7 @@ from gcnsim.trace.bins import RATES, Bins
 from gcnsim.trace.counts import AccessCounts, profile_of
 from gcnsim.trace.rescale import between, means_of, rescaled_profile, with_counts, with_cross_edges, with_senders
 from gcnsim.trace.sample_counts import draw_access, expected_access, node_counts
-from gcnsim.trace.stored_profile import StoredProfile, enlarged, read_profile, stored_profile, write_profile
+from gcnsim.trace.stored_profile import StoredProfile, enlarged, is_profile, read_profile, stored_profile, write_profile
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import inclusion
 from tests.sampled import edge_probabilities
@@ -54,6 +54,15 @@ def test_expected_rows_at_stored_rates_are_the_inclusion_of_every_pair(
         kept = p[part.columns >= part.inner_nodes].sum(dtype=np.float64)
         assert found.boundary_edges[part.rank] == pytest.approx(kept, rel=1e-5)
     assert not found.hits.any()
+
+
+def test_between_stored_rates_uniform_sampling_is_exact_to_a_percent(small: Any, stored: StoredProfile) -> None:
+    found = expected_access(
+        stored, sampler="uniform", epsilon=0.14, cache=CacheSize(), policy="degree", feature_width=8
+    )
+    for part in small.parts:
+        true = inclusion(part, edge_probabilities("uniform", part, 0.14)).sum()
+        assert found.rows[part.rank].sum() == pytest.approx(true, rel=0.01)
 
 
 @pytest.mark.parametrize("epsilon", [0.95, 0.999])
@@ -186,6 +195,13 @@ def test_an_origin_that_cannot_be_is_refused(
     assert str(caught.value).startswith(f"{tmp_path / 'p'}: {message}")
 
 
+def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
+    profile = enlarged(stored, 0.25)
+    assert np.array_equal(profile.pairs, 4 * stored.pairs)
+    assert np.array_equal(profile.entries, 4 * stored.entries)
+    assert profile.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
+
+
 @pytest.mark.parametrize("scale", [0.4, 1 / 3])
 def test_counts_scaled_back_by_no_whole_number_are_read_again(
     stored: StoredProfile, tmp_path: Path, scale: float
@@ -303,3 +319,11 @@ def test_a_profile_answers_as_its_graph_does(real: Callable[[str], Any], sampler
         assert many <= 0.02, method
         assert few <= 3.0, method
         assert missed_rows(trace, method, 64).sum() > 0.0
+
+
+def test_only_a_profile_is_one(stored: StoredProfile, tmp_path: Path) -> None:
+    write_profile(tmp_path / "a.profile", stored)
+    (tmp_path / "b.profile").write_text("no profile")
+    assert is_profile(tmp_path / "a.profile") is True
+    assert is_profile(tmp_path / "b.profile") is False
+    assert is_profile(tmp_path / "missing.profile") is False
