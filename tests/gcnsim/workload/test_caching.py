@@ -115,8 +115,11 @@ def test_a_stored_chance_of_1_is_the_largest_number_below() -> None:
     ("cache", "rows"),
     [
         (CacheSize.none(), 0),
+        (CacheSize(fraction=0.0), 0),
+        (CacheSize(fraction=0.29), 29),
         (CacheSize(fraction=0.295), 29),
         (CacheSize(fraction=1.0), 100),
+        (CacheSize(nbytes=0.0), 0),
         (CacheSize(nbytes=799.0), 19),
         (CacheSize(nbytes=800.0), 20),
         (CacheSize(nbytes=1e12), 100),
@@ -124,6 +127,11 @@ def test_a_stored_chance_of_1_is_the_largest_number_below() -> None:
 )
 def test_capacity_in_whole_rows(cache: CacheSize, rows: int) -> None:
     assert capacity(cache, boundary_nodes=100, feature_width=10) == rows
+
+
+def test_no_boundary_needs_no_rows() -> None:
+    assert capacity(CacheSize(fraction=0.5), 0, 10) == 0
+    assert capacity(CacheSize(nbytes=1e9), 0, 10) == 0
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.01, float("nan")])

@@ -71,6 +71,14 @@ def test_every_fact_is_cited_and_adds_up(name: str) -> None:
         assert 0 < row.boundary <= facts.nodes - row.inner
 
 
+def test_edges_count_in_both_directions() -> None:
+    assert dataset("ogbn-products").entries == 2 * 61_859_140
+    assert dataset("yelp").entries == 2 * 7_000_000
+    assert dataset("ogbn-papers100M").entries == 2 * 1_615_685_872
+    assert dataset("orkut").entries == 2 * 117_185_083
+    assert dataset("ogbn-arxiv").directed < dataset("ogbn-arxiv").entries <= 2 * dataset("ogbn-arxiv").directed
+
+
 def ring(nodes: int) -> Graph:
     return build_csr(np.arange(nodes), (np.arange(nodes) + 1) % nodes, nodes, "ring")
 
@@ -135,6 +143,11 @@ def test_bad_values_are_refused_with_path_and_range(name: str, value: object, me
         knobs.KNOBS[name].rule.check(value, f"at.{name}")
     assert str(caught.value).startswith(f"at.{name}: ")
     assert message in str(caught.value)
+
+
+def test_edges_of_the_ranges_are_allowed() -> None:
+    for name, value in (("tau", 0), ("epsilon", 1), ("epsilon", 1e-9), ("norms", "f"), ("rate", 0.0), ("rate", 1)):
+        knobs.KNOBS[name].rule.check(value, name)
 
 
 def test_every_kind_of_knob_has_its_rule_in_a_scenario() -> None:

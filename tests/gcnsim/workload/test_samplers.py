@@ -33,6 +33,12 @@ def test_rates_outside_the_range_are_refused(parts: tuple[Part, ...], name: str,
         sampler(name)(parts[0]).probabilities(epsilon)
 
 
+def test_full_and_uniform_are_constant(parts: tuple[Part, ...]) -> None:
+    part = parts[0]
+    assert np.array_equal(edge_probabilities("full", part, 0.1), np.ones(part.entries, np.float32))
+    assert np.array_equal(edge_probabilities("uniform", part, 0.1), np.full(part.entries, 0.1, np.float32))
+
+
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 0.99])
 def test_vr_rows_use_up_their_budget(parts: tuple[Part, ...], epsilon: float) -> None:
     for part in parts:

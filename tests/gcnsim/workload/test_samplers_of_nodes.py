@@ -15,7 +15,7 @@ from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.workload import BoundaryRow, boundary_at, dataset, datasets, growth_between, left_open
 from gcnsim.workload.cuts import leave_one_out
 from gcnsim.workload.draws import checked_share, draw_nodes
-from gcnsim.workload.mini_batches import layer_batch, neighbour_batch, subgraph_batch
+from gcnsim.workload.mini_batches import layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.workload.staleness import CYCLE, BlockRule, is_due, periods, sent_blocks
 
 
@@ -107,6 +107,12 @@ def test_levels_hold_the_next_level_and_grow_from_the_batch(graph: Graph, batch:
     assert set(second) <= set(batch).union(*rows_of(graph, batch))
 
 
+def test_a_fanout_above_all_degrees_is_the_whole_neighbourhood(graph: Graph, batch: IntArray) -> None:
+    found = neighbour_batch(graph, batch, (10_000,), stream(0, "all"))
+    assert set(found.levels[0]) == set(batch).union(*rows_of(graph, batch))
+    assert found.entries[0] == graph.degrees[batch].sum()
+
+
 def test_layers_draw_so_many_nodes_among_neighbours(graph: Graph, batch: IntArray) -> None:
     found = layer_batch(graph, batch, (300, 50), stream(0, "layers"))
     near = set().union(*rows_of(graph, batch))
@@ -125,6 +131,13 @@ def test_a_subgraph_has_the_entries_between_its_nodes(graph: Graph, batch: IntAr
     assert found.entries == (inside,) * 3
     assert all(level.tolist() == batch.tolist() for level in found.levels)
     assert found.looked == graph.degrees[batch].sum()
+
+
+def test_walks_follow_entries(graph: Graph) -> None:
+    nodes = walked_nodes(graph, 300, stream(0, "walks"))
+    assert 150 < nodes.size <= 300
+    assert (np.diff(nodes) > 0).all()
+    assert walked_nodes(graph, 1, stream(0, "walks")).size <= 3
 
 
 def test_the_same_stream_gives_the_same_batch(graph: Graph, batch: IntArray) -> None:
@@ -182,12 +195,28 @@ def test_blocks_of_unlike_periods_are_sent_as_often_as_these_say(threshold: floa
     assert sent.shape[0] <= CYCLE
 
 
+def test_broadcasts_are_spread_evenly() -> None:
+    sent = sent_blocks(BlockRule("gap", 0.05, drift=0.01), 2, 4)
+    for block in sent.reshape(sent.shape[0], -1).T:
+        falls = np.flatnonzero(block)
+        gaps = np.diff(np.append(falls, falls[0] + sent.shape[0]))
+        assert gaps.max() - gaps.min() <= 1
+
+
 @pytest.mark.parametrize("threshold", [3.0, 1000.0])
 @pytest.mark.parametrize("warmup", [0.001, 50 / 300, 0.5, 0.99])
 def test_the_warm_up_has_its_share(threshold: float, warmup: float) -> None:
     """50 of 300 epochs with a threshold of 10: 1/6 and 5/6 of 1/11."""
     sent = sent_blocks(BlockRule("fixed", threshold, warmup=warmup), 1, 2)
     assert sent.mean() == pytest.approx(warmup + (1.0 - warmup) / (threshold + 1.0), rel=1e-3)
+
+
+def test_a_training_that_only_warms_up_sends_everything() -> None:
+    assert sent_blocks(BlockRule("fixed", 3.0, warmup=1.0), 2, 2).all()
+
+
+def test_cycles_are_short_enough_to_simulate() -> None:
+    assert sent_blocks(BlockRule("gap", 0.05, drift=0.004), 4, 8).shape[0] <= 60
 
 
 @pytest.mark.parametrize("test", ["fixed", "adaptive"])
@@ -231,6 +260,10 @@ def test_other_counts_are_labelled_and_possible(name: str) -> None:
         assert 0 < boundary <= facts.nodes - inner
         assert ("interpolated" if counts[0] < gpus < counts[-1] else "extrapolated") in note
         assert "leave-one-out error" in note
+
+
+def test_one_partition_has_no_boundary() -> None:
+    assert boundary_at(dataset("reddit"), 1) == (232_965.0, 0.0, "one partition: no boundary")
 
 
 def test_the_cap_holds_where_the_law_would_exceed_it() -> None:
