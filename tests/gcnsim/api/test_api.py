@@ -16,8 +16,9 @@ import scipy.sparse as sp
 
 import gcnsim
 from gcnsim.api import question, run_timeline, setting_run, what_if
+from gcnsim.api.iterations import compare
 from gcnsim.cli import main
-from gcnsim.core.errors import GcnsimError, GraphError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
 from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.settings import Grid, scenarios
 from gcnsim.report.figures.timeline import timeline_of_result
@@ -184,6 +185,20 @@ def test_who_may_be_recommended() -> None:
 def test_what_a_question_cannot_ask(question: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         gcnsim.what_if(**question)
+
+
+def test_names_are_of_a_profilers_trace(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="--names: neither A nor B is a profiler's trace"):
+        compare(BASE, BASE, names=tmp_path / "names.yaml")
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ScenarioError, match="--names: neither"):
+        compare(tmp_path, BASE, names=tmp_path / "names.yaml")
+
+
+@pytest.mark.parametrize(("source", "message"), [(" ", "is not a path"), ("no/such", "no/such: does not exist")])
+def test_sides_that_are_not_there_are_refused(source: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        compare(source, BASE)
 
 
 __all__ = ["write_run"]

@@ -37,6 +37,12 @@ def test_no_other_name_is_there(package: str) -> None:
         import_module(package).nothing  # noqa: B018
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_there_and_completed(package: str) -> None:
+    code = f"import {package} as one; assert {{*one.__all__}} <= {{*dir(one)}}; [getattr(one, x) for x in one.__all__]"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_all_threads_get_the_same_function_with_brief_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     from gcnsim.api.question import what_if
 
