@@ -149,3 +149,19 @@ def test_what_may_mislead_is_noted(write_run: WriteRun, tmp_path: Path, capsys: 
     first, second = capsys.readouterr().err.splitlines()
     assert first == f"note: {folder}: torch 2.13.0, measured with 1.0"
     assert second.startswith(f"note: {folder}: its links were paced in the exchange")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-300, 3000.0])
+def test_a_profile_of_one_time_for_everything_is_refused_or_fitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float
+) -> None:
+    document = measurements()
+    for measurement in document["measurements"]:
+        measurement.update(seconds=seconds, low=seconds, high=seconds)
+    profile = write_measurements(tmp_path / "links.json", document)
+    if call(profile, "--out", tmp_path / "c.json"):
+        captured = capsys.readouterr().err
+        assert captured.count("\n") == 1
+        assert "cannot be fitted" in captured
+    else:
+        assert read_calibration(tmp_path / "c.json").figures["host"]

@@ -213,3 +213,13 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_work(
     assert "no/report: cannot be written" in refused("validate", tmp_path / "none", "--out", tmp_path / "no" / "report")
     same = ("--out", tmp_path / "new", "--json-out", tmp_path / "new")
     assert "given to both --out and --json-out" in refused("validate", tmp_path / "none", *same)
+
+
+def test_the_json_may_go_into_the_folder_that_is_made(write_run: WriteRun, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    folder = write_run("a")
+    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
+    first = (out / "validation.html").read_bytes()
+    assert json.loads((out / "answer.json").read_text())["runs"] == 1
+    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
+    assert (out / "validation.html").read_bytes() == first, "equal runs, equal pages"

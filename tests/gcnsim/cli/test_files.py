@@ -56,20 +56,28 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "named"),
     [
         ("trace record g.npz --parts 3 --iterations 2 --out g.npz", "g.npz"),
+        ("trace record g.npz --parts 3 --iterations 2 --out link.npz", "link.npz"),
         ("trace record link.npz --parts 3 --iterations 2 --out g.npz", "g.npz"),
+        ("trace record g.npz --parts 3 --iterations 2 --out hard.npz", "hard.npz"),
         ("trace record g.npz --partition g.part --out ./g.part", "./g.part"),
         ("trace record g.npz --partition g.part --norms g.trace --out g.trace", "g.trace"),
         ("trace profile g.npz --partition g.part --out g.part", "g.part"),
+        ("trace cache-curve g.trace --csv g.trace", "g.trace"),
         ("trace cache-curve g.trace --html g.trace", "g.trace"),
         ("graph partition g.npz --parts 2 --out g.npz", "g.npz"),
+        ("graph convert g.txt g.txt", "g.txt"),
         ("what-if --graph g.npz --gpus 2 --csv link.npz", "link.npz"),
         ("what-if --gpus 2 --calibration measured.json --html measured.json", "measured.json"),
+        ("what-if --gpus 2 --runs run --timeline run/run.json", "run/run.json"),
         ("what-if --gpus 2 --set workload.graph='g.npz' --csv g.npz", "g.npz"),
         ("simulate s.yaml --timeline s.yaml", "s.yaml"),
+        ("simulate s.yaml --timeline g.npz", "g.npz"),
         ("simulate s.yaml --set partition.file=g.part --timeline g.part", "g.part"),
         ("compare s.yaml s.yaml --json-out g.npz", "g.npz"),
         ("compare measured.json#1 s.yaml --json-out measured.json", "measured.json"),
+        ("calibrate measured.json --out measured.json", "measured.json"),
         ("calibrate measured.json --runs run --out run/run.json", "run/run.json"),
+        ("validate run --json-out run/run.json", "run/run.json"),
         ("reproduce --published run --csv run/run.json", "run/run.json"),
     ],
 )
@@ -102,7 +110,9 @@ FULL = "/dev/full"
     ("words", "shown"),
     [
         ("what-if --graph g.npz --gpus 2 --iterations 2 --method full-graph --csv", "full-graph"),
+        ("what-if --graph g.npz --gpus 2 --iterations 2 --method full-graph --timeline", "full-graph"),
         ("simulate s.yaml --timeline", "psc-gcn"),
+        ("compare s.yaml s.yaml --json-out", "iteration"),
         ("trace cache-curve g.trace --size 10% --csv", "hit"),
     ],
 )
@@ -144,6 +154,11 @@ def test_files_are_written_though_standard_output_cannot_be(place: Path) -> None
     left = subprocess.run(["sh", "-c", f"{command} b.csv | true"], capture_output=True, text=True, check=False)
     assert (left.returncode, left.stderr) == (0, "")
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes() != b""
+
+
+def test_a_name_too_long_to_be_written_beside_is_found_before_the_work(place: Path) -> None:
+    with pytest.raises(FileError, match="File name too long"):
+        check_outputs(csv="x" * 250)
 
 
 def test_a_folder_that_takes_no_files_is_found_before_the_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,6 +182,7 @@ def test_how_to_cut_is_refused_beside_a_partition(cycle: Path, words: list[str],
         (["--parts", "2", "--objective", "volume"], "objective 'volume' is unknown"),
         (["--parts", "2", "--imbalance", "3"], "--imbalance: '3' has no unit; write 3% or 0.03"),
         (["--parts", "2", "--imbalance", "0%"], "--imbalance: 0% is not allowed; a percentage of at least 0.1%"),
+        (["--parts", "2", "--imbalance", "3%", "--method", "block"], "--imbalance: 3%: only valid with --method metis"),
         (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions were asked for; allowed: one"),
         (["--parts", "2", "--max-memory", "1MiB"], "partitioning needs about .* allowed: 1.00 MiB"),
     ],
@@ -201,6 +202,11 @@ def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
     found = json.loads(_run("info", str(folder), "--json"))
     assert found["homophily"] == {"edge": 0.0, "adjusted": -1.0, "edges": 10}
     assert found["masks"] == {"train_mask": 6, "val_mask": 2, "test_mask": 2}
+
+
+def test_info_of_several_labels_a_node_claims_no_homophily(tmp_path: Path) -> None:
+    folder = write_saint(tmp_path / "yelp", classes={str(node): [1, 0] for node in range(10)})
+    assert "homophily       not computed: needs one class per node" in _run("info", str(folder))
 
 
 def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:

@@ -196,7 +196,9 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         ("gcnsim what-if --gpus many --model gr", ["graphsage"]),
         ("gcnsim what-if --fidelity ", ["auto", "exact", "coarse"]),
         ("gcnsim graph info --ids n", ["numbers", "names"]),
+        ("gcnsim graph par", ["partition"]),
         ("gcnsim catalog list h", ["hosts"]),
+        ("gcnsim catalog show pcie3", ["pcie3-x16"]),
         ("gcnsim no-such-command --x", []),
     ],
 )

@@ -148,7 +148,7 @@ def _imported(pid: int) -> bool:
     return b"numpy" in Path(f"/proc/{pid}/maps").read_bytes()
 
 
-@pytest.mark.parametrize(("number", "code", "message"), SIGNALS[:1])
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 @pytest.mark.parametrize(
     "how",
     [
@@ -171,6 +171,12 @@ def test_no_request_to_end_is_lost_in_an_import(how: str, number: int, code: int
         env=os.environ | {"PYTHONPATH": path},
     )
     assert (run.returncode, run.stdout, run.stderr) == (code, "", f"gcnsim: {message}\n")
+
+
+def test_sigterm_is_ours_only_while_a_command_runs() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["--version"]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_standard_streams_that_are_closed_take_nothing() -> None:

@@ -52,6 +52,17 @@ def test_budgets_hold(capsys: pytest.CaptureFixture[str]) -> None:
     assert inside["choice"]["row"]["cost"]["currency"] == "EUR"
 
 
+def test_a_budget_of_a_month_counts_the_hours_of_use(capsys: pytest.CaptureFixture[str]) -> None:
+    always = answer(capsys, "--minimise", "time", "--budget", "800USD/month")
+    assert always["goal"]["per_hour"] == pytest.approx(800 / 730)
+    assert always["choice"]["row"]["cost"]["per_hour"] <= 800 / 730
+    by_day = answer(capsys, "--minimise", "time", "--budget", "800USD/month", "--hours-per-day", "8")
+    assert by_day["goal"]["per_hour"] == pytest.approx(3 * 800 / 730)
+    assert by_day["goal"]["budget"] == {"amount": 800.0, "period": "month", "hours_per_day": 8.0}
+    assert by_day["choice"]["seconds"] < always["choice"]["seconds"]
+    assert "a month at 8 hours a day" in by_day["verdict"]
+
+
 def test_a_training_counts_its_iterations(capsys: pytest.CaptureFixture[str]) -> None:
     needed = ("--target-accuracy", "90%", "--iterations-needed", "pipegcn=4000", "--target-hours", "3h")
     document = answer(capsys, *needed, "--max-cost", "5USD")

@@ -148,6 +148,12 @@ def test_rates_give_a_row_each_between_no_boundary_and_all_of_it(capsys: pytest.
     assert best["excluded"] == [{"what": "bns-gcn with rate 0", "why": why}]
 
 
+def test_the_fewer_entries_cross_the_longer_drawn_nodes_take(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = ask(capsys, "what-if", "--method", "bns-gcn", "--set", "workload.imbalance=1.3")["results"]
+    assert row["iteration_s_low"] < 0.8 * row["iteration_s"]
+    assert row["iteration_s_high"] > 1.2 * row["iteration_s"]
+
+
 def test_answers_do_not_depend_on_the_number_of_processes(capsys: pytest.CaptureFixture[str]) -> None:
     small = ("--gpus", "2", "--gpus-per-server", "1", "--iterations", "4", "--method", "bns-gcn,psc-gcn")
     texts = []
@@ -210,6 +216,12 @@ def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str]) -> No
     assert "more: --provenance" in text
 
 
+@pytest.mark.parametrize("command", [["what-if"], ["simulate", "no.yaml"]])
+def test_detail_of_a_timeline_needs_one(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    assert main([*command, "--timeline-detail"]) == 2
+    assert "--timeline-detail: describes the file of --timeline" in capsys.readouterr().err
+
+
 def test_the_timeline_of_a_simulation_in_detail_has_a_track_per_stream(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -244,6 +256,7 @@ BAD = [
     (["--cache", "30"], "has no unit; write 30% or 0.3"),
     (["--epsilon", "10"], "write 10% or 0.1"),
     (["--device", "b100"], "any other is described by a file: --device my_gpu.yaml"),
+    (["--dataset", "ogbn-mag"], "--graph FILE; or sizes: --nodes N --edges M"),
     (["--nodes", "3M", "--edges", "9M", "--dataset", "yelp"], "both dataset (yelp) and nodes (3000000) are given"),
     (["--nodes", "3M", "--edges", "9M", "--train", "66"], "workload.train_fraction: '66' has no unit"),
     (["--nodes", "3M", "--edges", "9M", "--set", "partition.seed=3"], "is known by sizes alone"),
