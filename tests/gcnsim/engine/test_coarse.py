@@ -19,7 +19,7 @@ from gcnsim.hardware.link_specs import Link, LinkSpec
 from gcnsim.hardware.topology import Cluster
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
-from tests.gcnsim.engine.test_kernel import kernel, many, same, scenario, schedules, unequal, written
+from tests.gcnsim.engine.test_kernel import kernel, many, pairs, same, scenario, schedules, unequal, written
 
 __all__ = ["kernel"]
 
@@ -97,6 +97,12 @@ def test_units_are_conserved_and_no_link_carries_too_much(
 @given(schedules(), st.integers(1, 9), grains)
 def test_units_are_conserved_in_many_networks(kernel: Kernel, schedule: Schedule, iterations: int, grain: int) -> None:
     check(compared(kernel, schedule, iterations, grain), grain)
+
+
+@settings(many, max_examples=8)
+@given(st.data(), grains)
+def test_all_pairs(kernel: Kernel, data: st.DataObject, grain: int) -> None:
+    check(compared(kernel, pairs(data.draw, data.draw(st.integers(6, 9))), 3, grain), grain)
 
 
 @settings(many, max_examples=50)
