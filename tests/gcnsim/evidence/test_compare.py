@@ -87,6 +87,17 @@ def test_equal_questions_differ_in_nothing(capsys: pytest.CaptureFixture[str]) -
     assert "100.0 %" in render_comparison(found)
 
 
+def test_a_link_says_what_it_carries_and_how_busy_it_is() -> None:
+    found = compare(FULL, PSC)
+    result = simulate(PSC).payload
+    link = next(entry for entry in found["links"] if entry["link"] == "nic0.tx")
+    assert link["b"]["bytes"] == result["links"]["nic0.tx"]["bytes"]
+    assert link["b"]["busy"] == pytest.approx(result["links"]["nic0.tx"]["utilization"])
+    assert link["b"]["seconds"] == pytest.approx(link["b"]["busy"] * found["iteration_s"]["b"])
+    assert [entry["link"] for entry in found["links"]][:2] == ["memory0", "memory1"]
+    assert "The busiest link, nic" in found["says"][1]
+
+
 def test_a_result_its_folder_and_its_scenario_are_one_side(tmp_path: Path) -> None:
     simulation = simulate(PSC)
     write_result(simulation, tmp_path / "out")
@@ -283,6 +294,18 @@ def test_what_differs_is_named() -> None:
     assert any("the workloads are not the same" in note for note in compare(FULL, yelp)["notes"])
 
 
+def test_rows_of_a_what_if_say_what_differs(tmp_path: Path) -> None:
+    answer = what_if(gpus=2, bandwidth=["10Gbps", "20Gbps"], method=["full-graph", "pipegcn"], iterations=3)
+    path = tmp_path / "answer.json"
+    write_json(path, answer.payload)
+    found = compare(f"{path}#1", f"{path}#4")
+    assert {difference["field"] for difference in found["differs"]} == {
+        "cluster.bandwidth",
+        "method.name",
+        "method.tau",
+    }
+
+
 def test_a_link_that_one_side_lacks_is_not_told_as_empty() -> None:
     staged = {"gpus": 2, "transport": "staged"}
     one = {**FULL, "cluster": staged | {"gpus_per_server": 2}}
@@ -336,6 +359,11 @@ def test_time_that_was_put_off_is_a_part_of_every_worker() -> None:
     for one, other in zip(parts, owing, strict=True):
         assert other.network_s == pytest.approx(one.network_s + 0.5)
         assert replace(other, network_s=one.network_s) == one
+
+
+def test_a_fault_is_told_as_it_is_asked_for() -> None:
+    found = compare(FULL, FULL | {"faults": [{"kind": "slow-link", "link": "nic1", "factor": 5}]})
+    assert found["differs"] == [{"field": "faults", "a": "unset", "b": "slow-link:link=nic1,factor=5"}]
 
 
 def test_the_parts_that_make_up_most_of_a_change_are_named_and_three_at_most() -> None:

@@ -77,6 +77,18 @@ def test_measurements_that_vary_give_nearly_the_same_figures(tmp_path: Path) -> 
     assert laws.copies["efficiency"].value <= 1.0
 
 
+def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
+    content = {residual.term: residual for residual in fit(tmp_path).residuals}
+    exact = {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets", "copies"}
+    unmodelled = {"copies not pinned (no law)", "spmm beside copies (no law)", "gemm beside copies (no law)"}
+    assert set(content) == exact | unmodelled
+    assert max(content[term].mape for term in exact) < 0.02
+    # Kernels near a call of the host are not fitted to.
+    assert content["elementwise"].points == 4
+    assert content["gemm"].points == 9
+    assert content["copies"].points == 6
+
+
 def test_what_has_no_law_is_told_as_the_error_of_leaving_it_out(tmp_path: Path) -> None:
     content = {residual.term: residual for residual in fit(tmp_path).residuals}
     assert content["copies not pinned (no law)"].bias == pytest.approx(1 / UNPINNED - 1, rel=0.02)

@@ -16,7 +16,7 @@ from gcnsim.evidence.validation import judge
 from gcnsim.records.calibration import Calibration, Fitted, write_calibration
 from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from tests.gcnsim.evidence.conftest import EMULATED, WIDTHS, WriteRun, parts_measured, runs_in, simulated
-from tests.gcnsim.evidence.made_calibration import World, measurements, write_measurements
+from tests.gcnsim.evidence.made_calibration import World, calibration, measurements, of_gpu, write_measurements
 
 FACTORS = {"socket_bandwidth": 0.6, "busy_core_rate": 0.85}
 SHORT_S = 5e-5
@@ -100,6 +100,24 @@ def test_the_record_says_within_which_settings_and_how_far_off(world: World) -> 
     assert dict(found.graphs) == {}, "sums were measured"
 
 
+def test_moved_is_a_factor_on_each_coefficient() -> None:
+    record = of_gpu()
+    chosen = [Coefficient("host", "socket_bandwidth", "r"), Coefficient("graphs", "feed", "g")]
+    chosen.append(Coefficient("graphs", "new", "g"))
+    found = moved(record, chosen, np.log([2.0, 0.5, 3.0]))
+    assert found.figures["host"]["socket_bandwidth"].value == pytest.approx(3e9)
+    assert found.figures["host"]["socket_bandwidth"].reference == "chosen for a test; then r"
+    assert dict(found.graphs) == pytest.approx({"feed": 0.625, "new": 3.0})
+    others = {name for name in record.figures["host"] if name != "socket_bandwidth"}
+    assert all(found.figures["host"][name] == record.figures["host"][name] for name in others)
+    assert record == of_gpu(), "what is moved is a copy"
+
+
+def test_shares_stay_shares() -> None:
+    found = moved(calibration(), [Coefficient("network", "efficiency", "r")], np.log([4.0]))
+    assert found.figures["network"]["efficiency"].value == 1.0
+
+
 def test_without_runs_the_figures_are_those_of_the_benchmarks(tmp_path: Path) -> None:
     lines: list[str] = []
     path = write_measurements(tmp_path / "links.json")
@@ -179,6 +197,23 @@ def test_runs_that_differ_among_themselves_are_noted(
         "--runs: runs of one configuration differ by 7 % (standard deviation), more than 5 %: something else slowed"
     )
     assert [text.startswith(message) for text in heard] == [True] * noted
+
+
+def test_runs_in_sessions_of_their_own_are_noted_where_workers_share_cores(tmp_path: Path, write_run: WriteRun) -> None:
+    before = {name: value for name, value in EMULATED.items() if name != "one_session"}
+    measured, text = write_measurements(tmp_path / "links.json"), []
+    for name, workers, emulation in (("a", 4, before), ("b", 2, before), ("c", 4, EMULATED)):
+        folder = write_run(name, workers=workers, emulation=emulation | {"workers_per_host": workers // 2})
+        heard: list[str] = []
+        files = parts_measured(tmp_path, folder)
+        calibrate(measured, [folder], measured_compute=files, warn=heard.append)
+        text.append(heard)
+        assert judge([folder], None, measured=files)[1] == heard
+    assert text[1:] == [[], []]
+    assert text[0] == [
+        f"{tmp_path / 'a'}: each of its 4 workers on 2 cores had its own session. Linux divides cores among "
+        "sessions first, so waits were longer than simulated"
+    ]
 
 
 @pytest.mark.parametrize(("quota", "noted"), [(None, False), (2.0, False), (1.5, True), (0.5, True)])

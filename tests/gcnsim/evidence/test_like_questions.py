@@ -80,6 +80,14 @@ def test_a_criterion_that_leaves_too_few_rows_is_passed_over_and_named(change: d
     assert word in enough.alike
 
 
+def test_the_more_important_criterion_is_met_first() -> None:
+    """Five rows have either, none both: the servers decide."""
+    measured = [*rows(ENOUGH, servers=2), *rows(ENOUGH, generation="Hopper")]
+    like_questions = answer_for(replace(SETTING, servers=2, generation="Hopper"), measured)
+    assert "several servers" in like_questions.alike
+    assert like_questions.unlike == (Unlike("Hopper", 0),)
+
+
 def test_every_gpu_of_the_catalogue_has_one_generation() -> None:
     named = sorted(name for names in ARCHITECTURES.values() for name in names)
     assert named == [name for name in devices() if device(name).kind == "gpu"]

@@ -238,6 +238,17 @@ def test_one_answer_by_two_doors(name: str, method: str, parts: int | None) -> N
     assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
 
 
+@pytest.mark.slow
+def test_where_one_door_asks_analysis_the_answers_overlap() -> None:
+    """192 workers, for whom 24 stand: `reproduce` estimates, a scenario is simulated."""
+    one = _make_row_scenario("bns_gcn-ogbn-papers100M", "bns-gcn", 192)
+    content = answer([one])[one]
+    found = simulate(FOLDER / "bns_gcn-ogbn-papers100M.yaml", ["run.iterations=4"]).payload["result"]
+    assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
+    assert content.low.low_s <= found["iteration_s"] <= content.high.high_s
+    assert found["iteration_s"] == pytest.approx(content.likely.iteration_s, rel=0.5)
+
+
 @pytest.mark.parametrize(("name", "parts"), [("pipegcn-ogbn-papers100M", None), ("bns_gcn-ogbn-papers100M", 192)])
 def test_both_doors_take_the_same_parts_of_the_largest_graph(name: str, parts: int | None) -> None:
     row = load_scenario(FOLDER / f"{name}.yaml")

@@ -115,6 +115,10 @@ def test_kendall_counts_pairs_in_the_right_order() -> None:
     assert kendall([four()[0], four()[2]]) == -1.0
 
 
+def test_a_tie_is_neither_right_nor_wrong() -> None:
+    assert kendall([judged("a", "a", 1.0, 1.0), judged("b", "b", 2.0, 1.0)]) == 0.0
+
+
 def test_regret_is_what_the_predicted_best_costs() -> None:
     assert regret(four()) == pytest.approx({"mean": 2.0 / 1.1 - 1, "max": 2.0 / 1.1 - 1})
     assert regret([four()[0], four()[3]]) == {"mean": 0.0, "max": 0.0}
@@ -139,6 +143,12 @@ def test_one_run_has_no_rank_no_regret_and_no_spread() -> None:
     assert (found["kendall"], found["regret"], found["spread"]) == (None, None, None)
     assert (found["runs"], found["configurations"]) == (1, 1)
     assert found["mape"] == found["p90_ape"] == found["max_ape"] == found["bias"] == pytest.approx(0.1)
+
+
+def test_repeats_of_one_configuration_have_a_spread_but_no_rank() -> None:
+    found = summarise(four()[:2])
+    assert (found["kendall"], found["regret"]) == (None, None)
+    assert found["spread"] == pytest.approx({"mean": 1 / 11, "p90": 1 / 11})
 
 
 def test_a_configuration_in_two_settings_is_none_to_rank() -> None:

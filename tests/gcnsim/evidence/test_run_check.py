@@ -10,12 +10,13 @@ import pytest
 
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.evidence.fit import ranges
-from gcnsim.evidence.validation import configuration_of, judge, outside, payload
+from gcnsim.evidence.validation import configuration_of, judge, outside, payload, setting_of
 from gcnsim.records.calibration import Source, write_calibration
 from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.timeline.breakdown import PHASES
 from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, parts_measured, simulated, small_graph
 from tests.gcnsim.evidence.made_calibration import calibration
+from tests.gcnsim.evidence.made_validation import judged
 from tests.measured_files import measured_file, write_graph
 
 DRAWN: dict[str, Any] = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache_policy": "inclusion"}
@@ -26,6 +27,13 @@ def record(tmp_path: Path) -> Path:
     path = tmp_path / "calibration.json"
     write_calibration(path, calibration(error=0.1))
     return path
+
+
+def test_errors_have_signs() -> None:
+    run_check = judged("a", "a", 2.0, 1.5)
+    assert run_check.error == pytest.approx(-0.25)
+    assert run_check.phase_error("compute") == pytest.approx((0.75 - 1.0) / 2.0)
+    assert not run_check.covered
 
 
 def test_a_run_that_takes_what_is_predicted_has_no_error(write_run: WriteRun, record: Path) -> None:
@@ -165,6 +173,16 @@ def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> 
         "rate 0.1 (never calibrated)",
     )
     assert outside(run, calibration(ranges={})) == ("every setting (calibrated without runs)",)
+
+
+def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
+    run = read_recorded_run(write_run("a", method="psc-gcn", knobs=DRAWN))
+    assert setting_of(run) == "small, gcn 32-32-8, 2 x 1 at 200 Mbit/s"
+    assert configuration_of(run) == "psc-gcn, tau 2, epsilon 0.1"
+    plain = read_recorded_run(write_run("b", emulation=None, overlap="none"))
+    assert setting_of(plain) == "small, gcn 32-32-8, 2 workers on one machine"
+    assert configuration_of(plain) == "full-graph, no overlap"
+    assert configuration_of(read_recorded_run(write_run("c"))) == "full-graph"
 
 
 def test_a_drawn_run_is_predicted_from_its_own_trace(write_run: WriteRun, record: Path) -> None:

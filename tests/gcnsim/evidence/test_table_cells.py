@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.evidence.published_answers import RangeOfResults, TableValues
+from gcnsim.evidence.published_answers import RangeOfResults, TableValues, answer
 from gcnsim.evidence.published_facts import read_published
 from gcnsim.evidence.published_quantities import predicted
-from gcnsim.evidence.published_systems import RowScenario, scenario_of_row, setting
+from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting
 from gcnsim.evidence.table_cells import Cell, error_of, reproduce, vanilla_of
-from gcnsim.methods import create_method
+from gcnsim.methods import Method, create_method
 from gcnsim.simulation.published_tables import TableSource
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.workload import dataset
@@ -152,6 +152,18 @@ def test_an_even_split_at_random_and_an_uneven_one_by_metis() -> None:
     assert counts.boundary_nodes.mean() == pytest.approx(51_200, rel=0.01)
     alike = TableSource(facts, 10, at_random=True).counts(ten, 602, RangeEnd.LIKELY)
     assert alike.boundary_nodes.max() == alike.boundary_nodes.min()
+
+
+def test_no_boundary_node_at_rate_0_and_all_at_rate_1() -> None:
+    row = setting("bns_gcn-reddit")
+    assert row is not None
+
+    def at(method: Method) -> float:
+        one = RowScenario(replace(row, method=method), System(method.name))
+        return answer([one], spread=False)[one].likely.forward_bytes
+
+    assert at(create_method("bns-gcn", rate=0.0)) == 0.0
+    assert at(create_method("bns-gcn", rate=1.0)) == at(create_method("full-graph"))
 
 
 BLOCKS = """\
