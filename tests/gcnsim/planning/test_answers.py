@@ -18,7 +18,7 @@ from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.planning import alternatives
 from gcnsim.planning.alternatives import least_gpus
-from gcnsim.planning.answer import confidence_text
+from gcnsim.planning.answer import confidence_text, times_as_fast
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.certainty import how_to_measure, measure_first
 from gcnsim.planning.recommend import Choice
@@ -129,6 +129,18 @@ def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
         "50 %: in 2 of 4 random draws, it is as fast as the best of every other machine or within 3 % of it"
     )
+
+
+def test_ratios_are_read_either_way() -> None:
+    ratios = (1.01, 1.5, 3.31, 202.4, 0.4, 1 / 202.4)
+    assert [times_as_fast(ratio).removesuffix(" as") for ratio in ratios] == [
+        "as fast",
+        "1.50 times as fast",
+        "3.3 times as fast",
+        "202 times as fast",
+        "2.5 times as slow",
+        "202 times as slow",
+    ]
 
 
 MOVED = ["workload.hidden=1024"]

@@ -21,6 +21,7 @@ from gcnsim.planning.capacity_search import SURE, Option, Setting, dominated, si
 from gcnsim.planning.capacity_settings import Machines, priced_hosts, space_text, usual_gpus
 from gcnsim.planning.failures import Failures
 from gcnsim.planning.recommend import NEAR, approximation_key, mildest
+from gcnsim.planning.rows import rent_of
 from gcnsim.planning.simulated_draws import CLOSER, look_closer
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import SCHEMA, ClusterSpec, Scenario, from_mapping
@@ -226,6 +227,17 @@ def test_every_instance_with_a_price_is_considered_from_one_gpu_up() -> None:
     assert {(device, gpus) for device in ("t4", "a10g", "l4", "l40s", "v100-16") for gpus in (1, 2, 3, 4)} <= single
 
 
+def test_two_t4_cost_what_two_t4_described_cost() -> None:
+    clusters = Machines().clusters(BASE, PriceBook(), 32)
+    pair = [cluster for cluster in clusters if (cluster.device, cluster.gpus) == ("t4", 2)]
+    described = Machines(devices=("t4",), gpus=(2,)).clusters(BASE, PriceBook(), 32)[0]
+    rents = [rent_of(item, PriceBook()) for item in (*pair, described)]
+    paid = [rent.usd_per_hour for rent in rents if rent is not None]
+    assert len(paid) == len(pair) + 1
+    assert min(paid[:-1]) == pytest.approx(paid[-1])
+    assert {cluster.servers for cluster in pair} == {1, 2}, "two of one server, and one of each of two"
+
+
 @pytest.mark.parametrize(
     ("of_one", "counts"), [(1, [1, 2, 3, 4]), (2, [2, 4, 6, 8]), (4, [2, 4, 8, 12, 16]), (8, [2, 4, 8, 16, 24, 32])]
 )
@@ -256,6 +268,17 @@ def test_budgets_are_money_over_time(text: str, hours: float | None, per_hour: f
     budget = read_budget(text, hours, ExchangeRate())
     assert budget is not None
     assert budget.per_hour == pytest.approx(per_hour)
+
+
+def test_a_budget_in_another_currency_is_converted() -> None:
+    budget = read_budget("730EUR/month", None, ExchangeRate("EUR", 0.5, "a test"))
+    assert budget is not None
+    assert budget.per_hour == pytest.approx(1.0)
+    assert budget.text == "730 EUR a month (1.00 EUR an hour)"
+    dollars = read_budget("730EUR/month", None, ExchangeRate())
+    assert dollars is not None
+    assert dollars.currency == "USD"
+    assert dollars.per_hour > 1.0
 
 
 QUESTION = {

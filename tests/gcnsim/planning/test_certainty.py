@@ -12,7 +12,7 @@ import pytest
 import gcnsim
 from gcnsim.planning import certainty as module
 from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.certainty import Difference, decisive, sensitivity
+from gcnsim.planning.certainty import Difference, decisive, label_of, sensitivity
 from gcnsim.planning.recommend import NEAR, Choice
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping
@@ -34,6 +34,11 @@ def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:
 @pytest.fixture(scope="module")
 def shop() -> StudyCache:
     return StudyCache(scenario())
+
+
+def test_labels_say_what_the_figures_are_fitted_to() -> None:
+    assert label_of(scenario()) == "UNCALIBRATED"
+    assert label_of(scenario(platform="psc-gcn-t4")) == "FITTED TO PUBLISHED RUNS"
 
 
 @pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])

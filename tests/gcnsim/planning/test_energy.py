@@ -54,6 +54,15 @@ def test_energy_is_power_times_busy_and_waiting_seconds_of_every_worker(devices:
     assert row["joules_low"] < row["joules"] < row["joules_high"]
 
 
+def test_without_a_training_cost_and_co2_are_of_a_thousand_iterations() -> None:
+    answer = gcnsim.what_if(**SMALL, electricity="0.30USD/kWh", carbon="380g/kWh")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["cost_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.30)
+    assert row["kg_co2_per_1000_iterations"] == pytest.approx(1000 * row["joules"] / J_PER_KWH * 0.38)
+    assert row["kwh"] is None
+    assert " g CO2 per 1,000 iterations" in " ".join(str(answer).split())
+
+
 def test_what_is_given_is_not_drawn() -> None:
     wide, narrow = (
         asked("what-if", gcnsim.what_if(**SMALL, **given).payload)
@@ -64,6 +73,19 @@ def test_what_is_given_is_not_drawn() -> None:
     assert named[0] == {"t4.busy_power", "t4.waiting_power", "generic-16.pue"} | server
     assert named[1] == {"t4.waiting_power"} | server
     assert all(item["in_interval"] for item in wide["assumptions"])
+
+
+def test_the_power_of_a_computing_gpu_changes_neither_waiting_nor_the_rest_of_the_server() -> None:
+    watts = [
+        asked("what-if", gcnsim.what_if(**SMALL, **given).payload)["rows"][0]["watts"]
+        for given in ({"pue": 1.3}, {"gpu_power": "56W"})
+    ]
+    assert watts[0] == pytest.approx(watts[1]), "56 W are the 80 % of 70 W that are assumed"
+
+
+def test_recommend_refuses_the_price_of_a_machine_that_it_does_not_consider() -> None:
+    with pytest.raises(GcnsimError, match=r"--purchase: h100 is in no machine of the question; they have g4dn\.xlarge"):
+        gcnsim.recommend(host="g4dn.xlarge", gpus=2, method="pipegcn", **BOUGHT, purchase="h100=1EUR", processes=1)
 
 
 def test_a_gpu_without_a_known_power_has_no_energy() -> None:
@@ -161,6 +183,7 @@ def test_energy_co2_and_months_to_break_even_by_hand() -> None:
     [
         ({"host": "g4dn.12xlarge", "gpus": 2}, 1.5 * (2 * 35 + 2 * 7 + 4 * 35), (1, 4), 4, 3.912),
         ({"gpus": 5}, 1.5 * (5 * 35 + 7 + 6 * 35), (3, 2), 5, 5 * 0.526),
+        ({"gpus": 1}, 1.5 * (35 + 35), (1, 1), 1, 0.526),
     ],
 )
 def test_unused_gpus_of_a_server_draw_idle_power_and_are_paid_for(
@@ -177,6 +200,16 @@ def test_unused_gpus_of_a_server_draw_idle_power_and_are_paid_for(
     assert own["rented_per_hour"] == pytest.approx(rent)
 
 
+def test_gpus_that_only_whole_instances_have_are_rented_with_them() -> None:
+    question: dict[str, Any] = {"device": "a100-40", "gpus": 4, "method": "pipegcn", "processes": 1, **BOUGHT}
+    answer = gcnsim.what_if(**question, purchase="20000USD")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert answer.rows[0].cost_per_hour == pytest.approx(21.957642 / 2), "the answer's costs are of half an instance"
+    assert row["own"]["rented_per_hour"] == pytest.approx(21.957642)
+    text = " ".join(str(answer).split())
+    assert "(2 servers of 2 GPUs), rented 21.96 (8 GPUs): " in text
+
+
 def test_interruptions_of_spot_servers_are_rented_too() -> None:
     question: dict[str, Any] = {"gpus": 2, "method": "pipegcn", "processes": 1, **BOUGHT, "purchase": "3000USD"}
     question |= {"iterations_needed": 500_000, "checkpoint": "30s", "restart": "5min", "mtbf": "500h"}
@@ -191,6 +224,32 @@ def test_interruptions_of_spot_servers_are_rented_too() -> None:
     electricity = own["owned_per_hour"] - 3000 / (48 * own["hours_per_month"])
     saved = own["rented_per_hour"] - electricity
     assert own["months"] == pytest.approx(3000 / (saved * own["hours_per_month"]))
+
+
+def test_a_rented_training_without_end_has_no_months() -> None:
+    answer = gcnsim.what_if(
+        **SMALL, **BOUGHT, purchase="3000USD", iterations_needed=500_000, checkpoint="30s", restart="1h",
+        interruptions=20.0, prices=hardware.PriceBook.of(pricing="spot"),
+    )  # fmt: skip
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert (row["kwh"], row["own"]["months"], row["own"]["rented_hours"]) == (None, None, None)
+    assert row["own"]["rented_per_hour"] is None
+    assert ": a rented machine (4 GPUs) is practically never done" in " ".join(str(answer).split())
+
+
+def test_servers_of_different_gpus_are_bought_at_their_own_prices() -> None:
+    answer = gcnsim.what_if(
+        **SMALL, **BOUGHT, purchase=["t4=1000USD", "a10g=4000USD"], overrides=["cluster.devices=t4,a10g"]
+    )
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["own"]["purchase"] == 5000
+    assert "; no rent is known" in " ".join(str(answer).split())
+
+
+def test_a_server_of_unknown_power_is_named() -> None:
+    answer = gcnsim.what_if(**SMALL, pue=1.2, overrides=["cluster.devices=t4,gh200"])
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["unknown"] == "the power of gh200 is not in the catalogue; --gpu-power gives it"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +269,12 @@ def test_prices_of_electricity_as_people_write_them(price: Any, usd: float) -> N
     assert site.price == pytest.approx(usd)
 
 
+def test_cents_are_of_the_currency_of_costs() -> None:
+    site = site_of(WhatIf(electricity="30ct/kWh"), hardware.PriceBook.of(currency="EUR"))
+    assert site is not None
+    assert site.price == pytest.approx(0.30)
+
+
 @pytest.mark.parametrize(
     ("carbon", "kg"),
     [("0", 0.0), ("380kg/MWh", 0.38), ("380 gCO2e/kWh", 0.38), ("1000lb/MWh", 0.45359237)],
@@ -220,6 +285,13 @@ def test_carbon_as_people_write_it(carbon: Any, kg: float) -> None:
     assert site.carbon == pytest.approx(kg)
 
 
+def test_dear_electricity_never_pays() -> None:
+    answer = gcnsim.what_if(**SMALL, electricity="9USD/kWh", purchase="3000USD", life_years=4, in_use="50%")
+    (row,) = asked("what-if", answer.payload)["rows"]
+    assert row["own"]["months"] is None
+    assert "buying never pays" in " ".join(str(answer).split())
+
+
 @pytest.mark.parametrize(
     ("question", "message"),
     [
@@ -228,6 +300,7 @@ def test_carbon_as_people_write_it(carbon: Any, kg: float) -> None:
         ({"carbon": "380"}, "--carbon: '380' has no unit; write a mass of CO2 per kWh with its unit, e.g. 380g/kWh"),
         ({"carbon": "-1g/kWh"}, "--carbon: '-1g/kWh': a mass of CO2 per kWh cannot be negative"),
         ({"carbon": "1e30g/kWh"}, "--carbon: '1e30g/kWh' is not allowed; at most 100kg/kWh"),
+        ({"electricity": "1e999EUR/kWh"}, "--electricity: '1E+999EUR' is too large"),
         ({"gpu_power": "1e9W"}, "--gpu-power: '1e9W' is not allowed; at most 100kW"),
         (
             BOUGHT | {"purchase": "1e99EUR"},
@@ -235,6 +308,8 @@ def test_carbon_as_people_write_it(carbon: Any, kg: float) -> None:
         ),
         ({"gpu_power": "250"}, "--gpu-power: '250' has no unit; write a power with its unit, e.g. 250W"),
         ({"purchase": "3000EUR"}, "--purchase: needs --electricity, --life-years and --in-use, all of them"),
+        ({"life_years": 4}, "--life-years: is of a bought server; give --purchase"),
+        (BOUGHT | {"purchase": "1EUR", "life_years": 0}, "--life-years: 0 is not allowed; a number of at least 0.1"),
         (BOUGHT | {"purchase": "1EUR", "in_use": "0%"}, "--in-use: '0%' is not allowed; a share above 0%"),
         (BOUGHT | {"purchase": ["t4=1EUR", "T4=2EUR"]}, "--purchase: t4 is given twice"),
         (BOUGHT | {"purchase": ["t4=1EUR", "generic-16=2EUR"]}, "--purchase: the price of t4 is one too many"),

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import validate
 
 import gcnsim
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.units import format_seconds
 from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.planning.failures import Failures
 from gcnsim.report.answer.rows import with_failures
@@ -47,6 +49,22 @@ def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
     assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
 
 
+def test_a_simulated_training_on_three_servers_takes_as_long_as_is_answered() -> None:
+    failures, servers, pieces, trainings = Failures(1 / 200, 0.3, 60.0, 300.0), 3, 20, 1500
+    often = failures.interval(1e6, servers)
+    assert often is not None
+    draw = np.random.default_rng(11)
+    total = 0.0
+    for _ in range(pieces * trainings):
+        needed = often + 60.0
+        # Each server fails at a time of its own, and is taken back at another.
+        while (lost := 3600.0 * min(*draw.exponential(200.0, servers), *draw.exponential(1 / 0.3, servers))) < needed:
+            total += lost
+            needed = 300.0 + often + 60.0
+        total += needed
+    assert total / trainings == pytest.approx(failures.seconds(pieces * often, servers), rel=0.01)
+
+
 SPOT_PRICES = gcnsim.PriceBook.of(pricing="spot")
 
 
@@ -69,6 +87,18 @@ def test_at_the_break_even_rate_spot_costs_what_it_costs_on_demand() -> None:
     assert f"spot costs less below {rate:.2g} interruptions of a server per hour" in text
 
 
+def test_one_price_for_both_is_not_compared() -> None:
+    own = gcnsim.PriceBook.of(["t4=1USD/h"])
+    answer = gcnsim.what_if(
+        gpus=2, method="pipegcn", iterations_needed=500, checkpoint="30s", restart="5min", prices=own, processes=1
+    )
+    (row,) = answer.payload["target"]["rows"]
+    assert "other_pricing" not in row
+    assert row["one_price"] is True
+    assert "; on demand and spot have one price, so they are not compared" in " ".join(str(answer).split())
+    assert "failures" not in row, "none was said to happen"
+
+
 def test_only_spot_servers_are_interrupted() -> None:
     with pytest.raises(ScenarioError, match="--interruptions: only spot servers are interrupted"):
         gcnsim.what_if(gpus=2, iterations_needed=5, interruptions=0.1, checkpoint="30s", restart="5min")
@@ -89,6 +119,19 @@ def test_a_training_below_the_interval_needs_no_checkpoint(work: float, best: fl
     assert found.seconds == pytest.approx(without)
     assert best is None or found.seconds == pytest.approx(best, abs=0.1)
     assert without < expected_time(work, work, 30.0, 300.0, mtbf_s)
+
+
+def test_an_upper_end_without_end_is_said() -> None:
+    row = _with_failures(60.0, 1.5e7, Failures(60.0, 0.0, 1e5, 300.0))
+    assert row.failures is not None
+    assert (row.failures.seconds_low is None, row.failures.seconds_high) == (False, None)
+    low = format_seconds(row.failures.seconds_low or 0.0)
+    assert f" ({low} to practically never)" in with_failures(row)
+
+
+def test_a_training_without_a_checkpoint_says_so() -> None:
+    text = with_failures(_with_failures(60.0, 120.0, Failures(0.2, 0.0, 30.0, 300.0)))
+    assert text.startswith("; with failures (0.0034 expected, no checkpoint) 61.1 s (")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gcnsim
@@ -169,6 +170,21 @@ def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict
     assert shop.least_gpus(at(least)) == shop.least_gpus(at(2 * least)) == least
 
 
+def test_of_one_partition_of_a_graph_it_is_not_told_how_many_would_do(tmp_path: Path) -> None:
+    # A path of 300,000 nodes with rows of a thousand values, more in flight than a T4 holds.
+    nodes = 300_000
+    indptr = np.concatenate([[0, 1], np.arange(3, 2 * nodes - 2, 2), [2 * nodes - 2]])
+    indices = np.stack([np.arange(nodes) - 1, np.arange(nodes) + 1], axis=1).ravel()[1:-1]
+    np.savez(tmp_path / "path.npz", indptr=indptr, indices=indices)
+    widths = [f"workload.{name}={value}" for name, value in (("features", 4000), ("hidden", 8000), ("classes", 8))]
+    given = {"graph": str(tmp_path / "path.npz"), "bandwidth": "100Gbps"}
+    overrides = [*widths, "partition.method=block"]
+    payload = question(method="full-graph", iterations=1, overrides=overrides, **given)
+    (memory,) = payload["memory"]
+    assert (memory["fits"], memory["least_gpus"]) == (False, None)
+    assert any("try more GPUs with a workload cut for them" in text for text in payload["provenance"]["warnings"])
+
+
 def test_each_worker_must_fit_its_own_gpu() -> None:
     scenario = SCENARIOS / "reddit-6xt4-full-graph.yaml"
     answer = simulate(scenario, ["cluster.devices=t4,t4,a100-80", "workload.hidden=2048", "run.iterations=1"])
@@ -262,6 +278,25 @@ def test_direct_copies_and_nvlink_are_steps_where_they_are_off(
 ) -> None:
     knob_changes = path_steps(scenario(**cluster))
     assert [(knob_change.knob, knob_change.start, knob_change.end) for knob_change in knob_changes] == steps
+
+
+def test_staged_copies_are_named_where_they_cost_the_time() -> None:
+    content = answered(**P4D | {"method": "pipegcn"}, transport="staged").told
+    assert "host memory" in content.recommendation.row.limited_by
+    assert "rows are staged" in (content.recommendation.note or "")
+    (step,) = (next_step for next_step in content.next_steps if next_step.knob == "transport")
+    assert step.gain > 0.5
+    assert answered(**P4D | {"method": "pipegcn"}, transport="direct").told.recommendation.note is None
+
+
+def test_an_instance_with_nvlink_is_recommended_over_cards_between_servers() -> None:
+    found = gcnsim.recommend(
+        dataset="ogbn-products", model="graphsage", hidden=256, host=["p4d.24xlarge", "g6e.12xlarge"], gpus=8,
+        minimise="time", method="pipegcn", iterations=2, processes=1,
+    )  # fmt: skip
+    assert found.told.choice.host == "p4d.24xlarge"
+    assert found.told.runner_up is not None
+    assert found.told.provenance.between_gpus == "NVLink 300 GB/s, transport direct (assumed)"
 
 
 @pytest.mark.parametrize("host", ["p4d.24xlarge", "Standard_ND96asr_v4"])

@@ -257,6 +257,12 @@ def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, 
     assert {knob: starts[knob] for knob in known} == {knob: of_machine[knob] for knob in known}
 
 
+def test_nothing_is_the_cheapest_where_no_price_is_known() -> None:
+    found = answer_of(gpus=[2, 3], device="rtx-2080-ti", method="full-graph", dataset="reddit")
+    assert [row["usd_per_1000_iterations"] for row in found["results"]] == [None, None]
+    assert "cheapest" not in {alternative["role"] for alternative in found["recommendation"]["alternatives"]}
+
+
 def test_the_fewest_gpus_and_the_cheapest_are_told_beside_it(several: Mapping[str, Any]) -> None:
     best, rows = several["recommendation"], several["results"]
     others = {alternative["role"]: alternative for alternative in best["alternatives"]}

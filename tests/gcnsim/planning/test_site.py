@@ -73,6 +73,12 @@ def test_recommend_refuses_figures_that_change_nothing(figure: str, more: dict[s
         gcnsim.recommend(**question, overrides=[f"cluster.figures={figure}"])
 
 
+def test_recommend_takes_a_figure_of_one_of_its_machines() -> None:
+    question: dict[str, Any] = SMALL | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "pue": 1.2}
+    found = gcnsim.recommend(**question, overrides=["cluster.figures=g4dn.xlarge.host_floor=60W"])
+    assert found.payload["energy"]["rows"]
+
+
 def test_a_sweep_refuses_figures_that_change_nothing() -> None:
     for figure, says in (("a10g.launch_s=9us", "would change nothing"), ("t4.power=60W", "changes energy alone")):
         base = {"cluster": {"gpus": 2, "figures": dict([figure.split("=")])}}
@@ -97,3 +103,26 @@ def test_energy_has_no_upper_end_where_its_training_has_none() -> None:
 
 
 BOUGHT: Final[dict[str, Any]] = {"electricity": "0.3USD/kWh", "life_years": 4, "in_use": "60%"}
+
+
+def test_interruptions_that_are_not_counted_are_said_where_a_machine_may_be_bought() -> None:
+    said: list[str] = []
+    spot = PriceBook.of(pricing="spot")
+    gcnsim.what_if(**SMALL, **BOUGHT, purchase="3000USD", prices=spot, notice=said.append)
+    assert said == [
+        "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
+        "--interruptions"
+    ]
+
+
+def test_recommend_says_that_its_choice_has_no_purchase_price() -> None:
+    said: list[str] = []
+    question: dict[str, Any] = SMALL | BOUGHT | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "minimise": "time"}
+    gcnsim.recommend(**question, purchase="g5.xlarge=1EUR", notice=said.append)
+    assert said == ["g4dn.xlarge: no purchase price"]
+
+
+def test_spot_prices_that_are_not_known_are_blamed_on_the_pricing() -> None:
+    question: dict[str, Any] = SMALL | {"device": "mi60", "prices": PriceBook.of(pricing="spot")}
+    with pytest.raises(GcnsimError, match="--pricing: no spot price of these machines is known; give --price"):
+        gcnsim.recommend(**question)

@@ -74,6 +74,20 @@ def test_gains_are_paired_differences_under_the_same_draws() -> None:
         assert step.distinguishable == (not step.gain_low <= 0 <= step.gain_high)
 
 
+def test_what_both_share_cancels() -> None:
+    # Intervals that overlap, and a gain that is sure.
+    base = scenario({"name": "full-graph"}, bandwidth="5Gbps")
+    shop, steps, _ = stepped(base, "full-graph")
+    (faster,) = (move.scenario for move in _changes(base, Rule()) if move.knob == "bandwidth")
+    high_s, low_s, gain_low = shop.estimate(faster).high_s, shop.estimate(base).low_s, steps["bandwidth"].gain_low
+    assert high_s is not None
+    assert low_s is not None
+    assert gain_low is not None
+    assert high_s > low_s
+    assert steps["bandwidth"].distinguishable
+    assert gain_low > 0.1
+
+
 def test_on_one_server_the_network_is_not_used() -> None:
     _, steps, idle = stepped(scenario(PSC, gpus=2, gpus_per_server=2))
     assert idle["bandwidth"] == "one server: the network is not used"
@@ -218,3 +232,18 @@ def test_overrides_of_own_knobs_reach_the_methods_that_have_them() -> None:
         answer_of(method="full-graph", gpus=2, overrides=["method.fanout=5,5,5"])
     with pytest.raises(ScenarioError, match=r"method.batch: 0 is not allowed"):
         answer_of(method="dgl", gpus=2, overrides=["method.batch=0"])
+
+
+def test_what_is_recommended_of_mini_batches_is_what_was_asked() -> None:
+    answer = answer_of(method="dgl", gpus=1, overrides=["method.batch=500"])
+    assert [row["setting"] for row in answer.results] == ["batch 500"]
+    assert answer.recommendation["setting"] == "batch 500", "not the usual batch, which nobody asked for"
+
+
+@pytest.mark.slow
+def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
+    answer = answer_of(method="all", gpus=2, gpus_per_server=2, device="gtx-1080-ti", hidden=4096)
+    reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
+    assert "does not fit" in reasons["distdgl"]
+    assert "a smaller mini-batch would" in reasons["distdgl"]
+    assert all(row["fits"] is not False for row in answer.results if row["method"] not in COMPARED)

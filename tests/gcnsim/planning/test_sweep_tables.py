@@ -13,6 +13,7 @@ import pytest
 import gcnsim
 from gcnsim import api
 from gcnsim.api import PriceBook
+from gcnsim.cli import main
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.planning.sweep_axes import Axis, Between, read_axis
 from gcnsim.planning.sweep_question import read_question
@@ -186,6 +187,19 @@ def test_costs_are_those_of_what_if(interval: str, tmp_path: Path) -> None:
     assert {row.cost_per_hour for row in found.rows()} == {2 * 0.35 * 0.5}
 
 
+def test_prices_do_not_change_what_is_not_a_cost(tmp_path: Path) -> None:
+    usual = gcnsim.sweep(axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "a", processes=1).to_arrow().to_pylist()
+    book = PriceBook.of(price=["t4=0USD/h"])
+    free = (
+        gcnsim.sweep(axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "b", processes=1, prices=book)
+        .to_arrow()
+        .to_pylist()
+    )
+    changed = {name for one, other in zip(usual, free, strict=True) for name in one if one[name] != other[name]}
+    assert changed == {*COSTS, "cost_per_epoch", "price"} - {"currency"}
+    assert {row["cost_per_hour"] for row in free} == {0.0}
+
+
 def test_prices_are_part_of_the_question(tmp_path: Path) -> None:
     file = own_prices(tmp_path / "prices.yaml", "1.4EUR/h")
     chosen = [
@@ -218,6 +232,12 @@ def test_a_folder_needs_its_file_of_prices_no_more(tmp_path: Path) -> None:
     again = gcnsim.open_sweep(tmp_path / "out")
     assert [row.cost_per_hour for row in again.rows()] == [4.0, 4.0]
     assert again.question.hash == found.question.hash
+
+
+def test_a_folder_of_other_prices_is_refused(tmp_path: Path) -> None:
+    gcnsim.sweep(axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "out", processes=1)
+    with pytest.raises(GcnsimError, match="holds the results of another question"):
+        gcnsim.sweep({"prices": {"pricing": "spot"}}, axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "out")
 
 
 def test_prices_are_chosen_in_one_place(tmp_path: Path) -> None:
@@ -305,3 +325,9 @@ def test_each_value_of_an_axis_is_looked_at(axes: dict[str, str], words: str | N
     found = api.sweep_warnings(api.ask({"schema": "gcnsim.sweep/1", "base": BASE}, axes))
     assert len(found) == (words is not None)
     assert all(text.startswith(words or "") for text in found)
+
+
+def test_the_command_says_it_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["sweep", "--axis", "cluster.nvlink=900GB/s", "--set", "cluster.device=h100", "--set", "cluster.gpus=2"]
+    assert main([*names, "--transport", "direct", "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    assert "note: cluster.nvlink: 900 GB/s is more than h100 has in one direction" in capsys.readouterr().err
