@@ -9,6 +9,7 @@ import pytest
 
 import gcnsim
 from gcnsim.core.units import format_seconds
+from gcnsim.planning.failures import NEVER_S
 from gcnsim.report.answer.sentences import saved_range
 from gcnsim.report.figures.tornado import tornado_of_advice
 from gcnsim.results import SearchReport
@@ -92,3 +93,11 @@ def test_an_assumption_has_one_range_also_where_failures_prolong_long_trainings_
     assert [match.groups()[1:3] for match in drawn if match[1] == first["name"]] == [said.groups()]
     swing = next(one for one in tornado_of_advice(answer.told).swings if one.name == first["name"])
     assert {format_seconds(end) for end in (swing.low_s, swing.high_s)} == set(said.groups())
+
+
+def test_an_end_that_is_practically_never_is_a_number() -> None:
+    failing: dict[str, Any] = {"mtbf": "3h", "checkpoint": "1000h", "restart": "1s"}
+    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], iterations_needed={"full-graph": 32000}, **failing)
+    choice = answer.payload["choice"]
+    assert choice["seconds"] < choice["seconds_high"] == NEVER_S
+    assert max(one["seconds_low"] for one in answer.payload["assumptions"]) <= NEVER_S

@@ -117,6 +117,15 @@ def test_the_whole_text() -> None:
     assert render_result(payload()) == WHOLE
 
 
+def test_iterations_that_were_not_simulated_are_told() -> None:
+    run = {"iterations": 40, "measured": 20, "settled": True, "simulated": 12, "by_period": 28}
+    assert "\n  12 iterations simulated, 28 more by their period, the last 20 measured\n" in render_result(
+        payload(run=run)
+    )
+    # Older results tell of simulated ones alone.
+    assert payload().run.by_period == 0
+
+
 @pytest.mark.parametrize(
     ("limit", "text"),
     [

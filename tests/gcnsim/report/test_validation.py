@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,40 @@ from typing import Any
 import pytest
 
 from gcnsim.evidence.validation import payload as plain
+from gcnsim.report import evidence as calibration_report
 from gcnsim.report import evidence as report
 from gcnsim.report.evidence import render_reproduction, write_reproduction
 from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
+from tests.gcnsim.evidence.made_calibration import calibration, of_gpu
 from tests.gcnsim.evidence.made_validation import SETTING, four
 
 
 @pytest.fixture
 def found() -> dict[str, Any]:
     return plain(four(), None, ["a: cpu X, calibrated on Y"])
+
+
+def test_lines_say_every_figure_in_words(found: dict[str, Any]) -> None:
+    assert dict(report.validation_lines(found)) == {
+        "runs": "4 of 3 configurations",
+        "mean absolute error": "19.6 %",
+        "median absolute error": "10.0 %",
+        "90th percentile": "38.0 %",
+        "largest": "50.0 %",
+        "bias": "-9.6 %",
+        "compute": "bias -4.8 %, 90th percentile 19.0 % of the iteration",
+        "exposed communication": "bias +20.2 %, 90th percentile 30.0 % of the iteration",
+        "the rest": "bias -25.0 %, 90th percentile 25.0 % of the iteration",
+        "rank agreement (Kendall)": "0.33",
+        "regret": "mean 81.8 %, largest 81.8 %",
+        "interval coverage": "75.0 %",
+        "repeats differ by": "mean 9.1 %, p90 9.1 %",
+    }
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    lines = dict(report.validation_lines(plain(four()[:1], None, [])))
+    assert [lines[name] for name in ("rank agreement (Kendall)", "regret", "repeats differ by")] == ["-"] * 3
 
 
 def test_text_ends_with_what_to_mind(found: dict[str, Any]) -> None:
@@ -67,6 +93,38 @@ def test_the_figure_has_every_run_once(found: dict[str, Any]) -> None:
     assert exact.x == exact.y
     assert exact.x[0] <= 0.9
     assert exact.x[1] >= 3.63
+
+
+def test_an_interval_that_reaches_down_to_nothing_is_drawn(found: dict[str, Any]) -> None:
+    found["rows"][0]["low_s"] = 0.0
+    data = validation_data(found)
+    times = [row[name] for row in found["rows"] for name in ("measured_s", "predicted_s", "low_s", "high_s")]
+    assert data.ends == (min(time for time in times if time), max(time for time in times if time))
+    assert validation_figure(data).to_json()
+
+
+def test_hover_text_is_text_whatever_a_run_is_called(found: dict[str, Any]) -> None:
+    found = copy.deepcopy(found)
+    found["rows"][0] |= {"setting": "<a href='x'>s</a>", "configuration": "<b>c</b>"}
+    texts = [
+        text
+        for trace in validation_figure(validation_data(found)).data
+        for text in map(str, trace.customdata if trace.customdata is not None else ())
+    ]
+    assert any(text.startswith("&lt;a href=&#x27;x&#x27;&gt;s&lt;/a&gt;<br>&lt;b&gt;c&lt;/b&gt;<br>") for text in texts)
+    assert not any("<a" in text or "<b>" in text for text in texts)
+
+
+def test_a_calibration_in_words() -> None:
+    text = calibration_report.render_calibration(of_gpu(error=0.043), "c.json")
+    lines = text.splitlines()
+    assert lines[0] == "c.json: t4 on Xeon, measured in 1.0 minutes"
+    assert any(line.split()[:2] == ["device.memory_bandwidth", "20GB/s"] for line in lines)
+    assert any(line.split()[:3] == ["graph", "feed", "1.25"] for line in lines)
+    assert "  sockets: 5.0 %, 10.0 %, -1.0 % of 12 points" in lines
+    assert lines[-1] == "90 % interval of a prediction: +-4.3 %"
+    assert text.endswith("\n")
+    assert "90 % interval" not in calibration_report.render_calibration(calibration(), "c.json")
 
 
 def test_errors_by_configuration_by_value(found: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from gcnsim.report.answer import rows
 from gcnsim.report.answer.columns import TIME_UNITS, columns_of, scale_of
 from gcnsim.report.answer.layout import Page, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import COLUMNS, labels_of, write_csv
+from gcnsim.report.answer.rows import COLUMNS, labels_of, shared_knobs, write_csv
 from gcnsim.report.answer.table import render_notebook
 from tests.gcnsim.results.made import answer_of
 
@@ -72,6 +72,13 @@ def test_the_recommended_row_is_marked_or_added(answered: dict[str, Any]) -> Non
     assert answer_of(answered).rows == answer_of(answered).results
 
 
+def test_shared_knobs_need_two_rows(answered: dict[str, Any]) -> None:
+    rows = answer_of(answered).results
+    assert shared_knobs(rows) == {}
+    assert shared_knobs(rows[2:]) == {"tau": "tau 2", "epsilon": "eps 0.1"}
+    assert shared_knobs(rows[2:3]) == {}
+
+
 def test_labels_say_only_what_tells_rows_of_a_method_apart(payload: dict[str, Any]) -> None:
     assert labels_of(answer_of(payload).results) == [
         ("full-graph", ""),
@@ -128,6 +135,13 @@ def test_words_stay_whole_where_a_line_holds_them() -> None:
         *("  one two", "  three", "  abcdefghijkl", "  mn", ""),
         *("  name  one", "        two", ""),
     ]
+
+
+def test_what_commands_a_terminal_is_printed_as_text() -> None:
+    page = Page(80, lit=True)
+    page.block("", ["graph\x1b[2J"], end=False)
+    page.pairs("", [("[bold]name", ":smile: \x07")])
+    assert page.text == "  graph\\x1b[2J\n  [bold]name  :smile: \\x07\n\n"
 
 
 def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path) -> None:

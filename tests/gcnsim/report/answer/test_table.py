@@ -110,6 +110,23 @@ def test_of_many_rows_ten_are_printed_and_the_others_counted(answered: dict[str,
     assert "more row" not in render_table(many, 120, color=False, top=13)
 
 
+def test_of_several_machines_it_says_what_the_speed_up_is_over(answered: dict[str, Any]) -> None:
+    note = "(speed-up: over full-graph training on the same machine)"
+    assert note not in render_table(answer_of(answered), 140, color=False)
+    answered["results"][0]["gpus"] = 8
+    assert note in render_table(answer_of(answered), 140, color=False)
+
+
+def test_a_row_that_waits_longer_than_it_computes_has_a_note(answered: dict[str, Any]) -> None:
+    note = "GPU compute is named if each link alone saves less"
+    row = answered["results"][0]
+    row["limited_by"] = {"text": "GPU compute of all workers", "kind": "compute", "share": 0.2, "kind_share": 0.2}
+    assert row["exposed_comm_s"] > row["compute_s"]
+    assert note in render_table(answer_of(answered), 140, color=False)
+    row["limited_by"] |= {"kind": "nic"}
+    assert note not in render_table(answer_of(answered), 140, color=False)
+
+
 def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
     steps = sentences.steps_of(answer_of(payload))
     assert [step.change for step in steps] == [
@@ -166,6 +183,14 @@ def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> 
     assert text in render_table(answer_of(answered), 100, color=False)
     answered["partition_seeds"]["seeds"] = [7]
     assert sentences.partitions_of(answer_of(answered))[0].startswith("1 seed: ")
+
+
+def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: dict[str, Any]) -> None:
+    alternative = answered["recommendation"]["alternatives"][0]
+    alternative["row"] = answered["recommendation"]["row"] | {"iteration_s": 9.0}
+    assert sentences.alternatives_of(answer_of(answered)) == [
+        ("cheapest", "the recommended one; half the GPUs, 1.2 times the time")
+    ]
 
 
 def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> None:

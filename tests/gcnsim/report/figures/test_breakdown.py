@@ -76,3 +76,10 @@ def test_breakdown_stacks_the_parts_and_hatches_what_adds_nothing(payload: dict[
     assert figure["layout"]["xaxis"]["title"]["text"] == "Time per iteration (s)"
     assert len(figure["layout"]["annotations"]) == len(payload["results"])
     assert not figure["layout"]["showlegend"]
+
+
+def test_names_are_escaped_in_hover_text_and_labels(payload: dict[str, Any]) -> None:
+    payload["results"][0]["method"] = "<b>x</b>"
+    figure = breakdown_figure(breakdown_data(answer_of(payload))).to_dict()
+    assert figure["layout"]["annotations"][-1]["text"] == "&lt;b&gt;x&lt;/b&gt;"
+    assert "<b>x" not in str(figure["data"])

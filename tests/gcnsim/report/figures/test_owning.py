@@ -31,3 +31,11 @@ def test_a_bought_machine_begins_at_its_price_and_a_rented_one_at_nothing() -> N
 def test_without_both_prices_nothing_is_drawn(own: OwnOrRent | None) -> None:
     assert owning_of(report(own)) is None
     assert owning_of(None) is None
+
+
+def test_what_pays_after_its_life_has_no_mark() -> None:
+    data = owning_of(report(replace(OWN, months=50.0)))
+    assert data is not None
+    assert data.even is None
+    assert "dotted" not in data.caption
+    assert "shapes" not in owning_figure(data).to_dict()["layout"]

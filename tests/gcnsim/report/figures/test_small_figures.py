@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.core.errors import FileError
 from gcnsim.cost import Memory
 from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.links import LinkBar, links_data, pairs_data, pairs_figure
-from gcnsim.report.figures.memory import memory_data
+from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.parallel import MOST_DRAWN, parallel_data, parallel_figure
 from gcnsim.report.figures.timeline import in_one_unit, timeline_of_run
 from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_figure, tornado_lines
@@ -62,6 +63,14 @@ def test_memory_by_value() -> None:
     assert "cache" not in [name for name, _, _ in data.legend]
 
 
+def test_bars_stack_up_to_the_total_and_the_device_is_marked() -> None:
+    traces = memory_figure(memory_data(REPORT)).to_dict()["data"]
+    bars = [trace for trace in traces if trace["type"] == "bar"]
+    assert sum(trace["x"][1] for trace in bars) == pytest.approx(TWO.total / GIB + 0.5)
+    assert tuple(traces[-1]["x"]) == (16.0, 16.0)
+    assert traces[-1]["customdata"][0] == "worker 0: the device has 16.0 GiB"
+
+
 PARTS = [
     part("compute_s", None, 0.4, 0.3),
     part("exposed_comm_s", None, 0.6, 0.2),
@@ -99,6 +108,11 @@ def test_bars_share_one_scale_with_the_answer_at_the_mark(answered: dict[str, An
     assert second.index("|") == place
     assert 0 < first.count("#") > second.count("#") > 0
     assert still == "less than 0.1 % each: ethernet.latency_s"
+
+
+def test_without_assumptions_there_are_no_lines(payload: dict[str, Any]) -> None:
+    assert tornado_lines(tornado_data(answer_of(payload)), 80) == []
+    assert tornado_lines(Tornado(1.0, (), ("x",)), 80) == ["no assumption changes the time by 0.1 % or more"]
 
 
 def test_the_time_and_the_choice_have_each_what_to_measure_first() -> None:
@@ -158,6 +172,15 @@ def test_a_receiver_that_only_waits_has_no_block_of_its_own(write_run: WriteRun)
     assert not any("pack" in row for row in data.rows)
     assert "worker 1: send" not in data.rows
     assert "worker 1: receive" in data.rows
+
+
+def test_an_iteration_without_a_training_thread_is_a_line(write_run: WriteRun) -> None:
+    folder = recorded(write_run, "run")
+    spans = read_recorded_run(folder).timeline()
+    iteration = np.where(spans.iteration == 7, 6, spans.iteration).astype(np.int32)
+    write_spans(folder / "timeline.parquet", replace(spans, iteration=iteration), {})
+    with pytest.raises(FileError, match=r"timeline.parquet: has no span of a training thread in iteration 7"):
+        timeline_of_run(read_recorded_run(folder))
 
 
 AXES = ("cluster.bandwidth", "method.name", "method.tau", "run.seed")

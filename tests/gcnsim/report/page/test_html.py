@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data
 from gcnsim.report.figures.curves import Curve
@@ -149,3 +152,13 @@ def test_the_same_payload_gives_the_same_bytes(payload: dict[str, Any], curve: C
         write_html(tmp_path / name, answer_of(payload), curve, TIMELINE)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
+
+
+def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("old", encoding="utf-8")
+    broken = replace(answer_of(payload), next_steps=None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        write_html(path, broken, curve, TIMELINE)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]

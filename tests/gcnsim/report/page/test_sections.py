@@ -128,6 +128,11 @@ def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:
     assert "network" in data.parts
 
 
+def test_a_page_may_not_be_written_over_what_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", A, B, "--html", A]) == 2
+    assert "is read by this command and would be replaced" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "answer.html"
@@ -181,6 +186,11 @@ def test_without_kaleido_nothing_is_begun(
     assert main(["images", str(page), "--out", str(tmp_path / "out")]) == 2
     assert "an image needs Kaleido; pip install 'gcnsim[images]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_figure_has_the_nearest_name(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["images", str(page), "--out", str(tmp_path / "out"), "--figure", "breakdwn"]) == 2
+    assert "unknown figure 'breakdwn' of " in capsys.readouterr().err
 
 
 @pytest.mark.slow  # one figure is drawn in test_images.py
