@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -54,6 +56,14 @@ def test_an_assumption_more_moves_no_other() -> None:
     for name, value in named.items():
         own, other = value.at(position(value.shared, 0)), also[name].at(position(also[name].shared, 0))
         assert own.tobytes() == other.tobytes()
+
+
+def test_the_same_bytes_in_another_process() -> None:
+    code = (
+        "from gcnsim.simulation.assumed import position; print(position('device.spmm_efficiency', 7).tobytes().hex())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert bytes.fromhex(done.stdout.strip()) == position("device.spmm_efficiency", 7).tobytes()
 
 
 def test_ends_and_value_are_reached_geometrically() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.api import simulate
-from gcnsim.core.errors import ScenarioError, UnitError
+from gcnsim.api import simulate, what_if
+from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.engine import lookahead
 from gcnsim.engine import simulate as run
 from gcnsim.planning.rows import links_of
@@ -189,6 +189,14 @@ def test_faults_of_a_scenario_are_named_by_their_place() -> None:
         simulate(REDDIT | {"faults": [{"kind": "pause", "worker": 4}]})
 
 
+def test_a_what_if_may_have_rows_that_sample_nothing() -> None:
+    jitter = ["jitter:on=sampling"]
+    answer = what_if(gpus=2, method=["full-graph", "psc-gcn"], epsilon=[0.1], iterations=3, inject=jitter)
+    assert len(answer.results) == 2
+    with pytest.raises(ScenarioError, match=r"full-graph does not sample; allowed: compute"):
+        what_if(gpus=2, method=["full-graph"], iterations=3, inject=jitter)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -202,3 +210,9 @@ def test_faults_of_a_scenario_are_named_by_their_place() -> None:
 def test_bad_faults_are_refused_in_one_line(text: str, says: str) -> None:
     with pytest.raises((ScenarioError, UnitError), match=says):
         simulate(REDDIT, inject=[text])
+
+
+@pytest.mark.parametrize("faults", ["pause", [3], [{"worker": 1}], {"kind": "pause"}])
+def test_a_list_of_faults_is_checked(faults: object) -> None:
+    with pytest.raises(GcnsimError, match="faults"):
+        from_mapping(REDDIT | {"faults": faults}, "test")

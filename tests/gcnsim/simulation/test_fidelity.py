@@ -105,3 +105,14 @@ def test_a_simulated_scenario_says_how_closely() -> None:
     )
     assert "iterations simulated coarsely (busy links shared every " in str(coarse)
     assert any("run.fidelity" in text for text in coarse.payload["provenance"]["warnings"])
+
+
+def test_a_what_if_says_which_rows_are_coarse() -> None:
+    answer = gcnsim.what_if(gpus=8, method="full-graph", fidelity="coarse", processes=1)
+    (warning,) = [text for text in answer.payload["provenance"]["warnings"] if "coarsely" in text]
+    assert warning == (
+        "simulated coarsely: busy links are shared 10,000 times in an iteration, not at every instant; intervals are "
+        "0.35 % wider either way (run.fidelity: exact takes longer)"
+    )
+    exact = gcnsim.what_if(gpus=8, method="full-graph", fidelity="exact", processes=1)
+    assert not [text for text in exact.payload["provenance"]["warnings"] if "coarsely" in text]

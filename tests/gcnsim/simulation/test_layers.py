@@ -65,6 +65,12 @@ def test_only_attention_keeps_inputs_and_joins_heads() -> None:
         iteration_s("full-graph", heads_joined="averaged")
 
 
+@pytest.mark.parametrize("name", ["cagnet-1d", "roc", "sancus"])
+def test_others_refuse_it(name: str) -> None:
+    with pytest.raises(ScenarioError, match=f"workload.model: gat is not modelled with {name}; allowed: full-graph"):
+        iteration_s(name)
+
+
 def test_it_needs_measured_cores_and_overlaps_nothing() -> None:
     with pytest.raises(ScenarioError, match=r"python -m runtime.measure .* --model gat .* --heads 1"):
         iteration_s("full-graph", device="cpu-core")

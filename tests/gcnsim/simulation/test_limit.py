@@ -56,11 +56,16 @@ def test_the_limit_has_a_name(facts: MakeFacts, name: str, shape: dict[str, floa
     ("name", "shape", "word"),
     [
         ("full-graph", {"nic": 1e13, "pcie": 1e13, "nic_latency": 0.0}, "GPU compute"),
+        ("pipegcn", {"nic": 1e13, "pcie": 1e13, "nic_latency": 0.0}, "GPU compute"),
+        ("full-graph", {"nic": 1e6}, "network (NIC)"),
         ("pipegcn", {"nic": 1e6}, "network (NIC)"),
         ("psc-gcn", {"tau": 2, "sampled": True, "nic": 1e6}, "network (NIC)"),
+        ("psc-gcn", {"tau": 2, "sampled": True, "cores": 0.01}, "sampling on the CPU"),
         ("psc-gcn", {"tau": 0, "sampled": True, "cores": 0.01}, "sampling on the CPU"),
+        ("full-graph", {"nic": 1e12, "pcie": 1e7}, "PCIe copies"),
         ("pipegcn", {"nic": 1e12, "pcie": 1e7}, "PCIe copies"),
         ("pipegcn", {"per_server": 4, "rows": 1e6}, "host memory copies"),
+        ("full-graph", {"per_server": 4, "rows": 1e6}, "host memory copies"),
     ],
 )
 def test_the_kind_of_clear_cases(facts: MakeFacts, name: str, shape: dict[str, float], word: str) -> None:

@@ -10,7 +10,7 @@ from gcnsim.api import simulate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.planning.measured import beside_measured, read_measurement
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation import Result, simulate_scenario
 from gcnsim.simulation.diagnosis import impossible, impossible_time, least_wire_s, utilization_of
 
@@ -80,6 +80,13 @@ def test_fewer_bits_are_fewer_bytes_on_every_path() -> None:
         assert 0.5 <= ratio < 0.51, "all but the weights' gradients is halved"
     assert half["result"]["iteration_s"] < whole["result"]["iteration_s"]
     assert half["result"]["compute_s"] == pytest.approx(whole["result"]["compute_s"], rel=1e-9)
+
+
+def test_fp32_changes_no_question() -> None:
+    plain = from_mapping(REDDIT, "test")
+    scenario = from_mapping(REDDIT | {"cluster": REDDIT["cluster"] | {"payload": "fp32"}}, "test")
+    assert scenario_hash(plain) == scenario_hash(scenario)
+    assert "payload" not in to_mapping(plain)["cluster"]
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,12 @@ def test_units_of_a_window_are_those_of_its_iterations(builder: Builders) -> Non
 
 
 LAWS = [
+    ("full-graph", {}),
     ("full-graph", {"workers": 1, "per_server": 1}),
     ("pipegcn", {"slope": 0.3, "nic": 1e8}),
     ("psc-gcn", {"tau": 2, "sampled": True, "iterations": 8, "spread": 0.4, "weighted": True, "hits": 0.3}),
+    ("psc-gcn", {"tau": 0, "sampled": True, "iterations": 8, "spread": 0.4, "cores": 0.5}),
+    ("psc-gcn", {"tau": 4, "sampled": True, "nic": 1e7, "workers": 3}),
     ("psc-gcn", {"tau": 1, "nic": 1e11, "workers": 2, "rows": 0.0}),
 ]
 
@@ -185,3 +188,14 @@ def waiting(builder: Callable[..., Builder], reduce_s: float, sampler_s: float) 
 def test_a_sampler_nobody_waits_for_does_not_make_a_reduction_sampling(builder: Callable[..., Builder]) -> None:
     found = waiting(builder, reduce_s=4.0, sampler_s=5.0)
     assert (found.compute_s, found.exposed_comm_s, found.exposed_other_s) == pytest.approx((2.0, 4.0, 0.0))
+
+
+def test_a_sampler_that_is_waited_for_is_sampling(builder: Callable[..., Builder]) -> None:
+    b = builder(1.0)
+    drawn = b.compute(OpKind.SAMPLE, 0, 3.0, stream="sampler")
+    sent = b.flow(OpKind.WIRE, 0, 1.0, (0,), stream="tx", after=[drawn])
+    step = b.compute(OpKind.AGGREGATE, 0, 2.0, after=[sent])
+    b.wait_for(drawn, (step, 1))
+    schedule = b.close([step])
+    found = measure(simulate(schedule, 6), 2)
+    assert (found.compute_s, found.exposed_comm_s, found.exposed_other_s) == pytest.approx((2.0, 1.0, 3.0))

@@ -92,6 +92,14 @@ def test_drawn_nodes_are_means_but_of_a_graph() -> None:
     assert len(list(fewer_drawn([nodes], nodes=True))) == 1
 
 
+def test_a_source_draws_and_says_so() -> None:
+    scenario = make_scenario(400, iterations=40)
+    accesses = open_source(scenario)
+    counts = accesses.counts(scenario, 602, RangeEnd.LIKELY)
+    assert counts.iterations == drawn_graphs(scenario) == 26
+    assert any("26 graphs are drawn for 40 iterations" in line for line in accesses.warnings([scenario]))
+
+
 def edge_scenario(sample: str, rate: float, **workload: object) -> Scenario:
     mapping = {
         "schema": "gcnsim.scenario/1",

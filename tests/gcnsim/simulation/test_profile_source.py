@@ -34,7 +34,7 @@ from gcnsim.simulation.graph_source import GraphSource
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.open_assumptions import estimated_counts, estimated_s
 from gcnsim.simulation.open_source import open_source
-from gcnsim.simulation.placement import partition_factors, scattered
+from gcnsim.simulation.placement import partition_factors, scattered, statistics_warning
 from gcnsim.simulation.profile_source import ProfileSource
 from gcnsim.simulation.propagation import best_lower_s, factors
 from gcnsim.simulation.source import RangeEnd, Source
@@ -186,6 +186,27 @@ def test_where_no_profile_of_one_partition_answers_nothing_is_added(base: Scenar
     assert accesses.scatter(base) is None
     assert factors_of(base, accesses) is None
     assert accesses.partition_note(base) is None
+
+
+def test_the_note_names_the_partition_and_its_scatter() -> None:
+    base = scenario(dataset="ogbn-products")
+    note = open_source(base).partition_note(base)
+    assert note is not None
+    assert note.startswith(
+        "of one partition: METIS k-way, objective volume, seed 2, of 25 % of the nodes; with other seeds"
+    )
+    assert "6 seeds at" in note
+
+
+def test_both_statistics_say_why_they_differ() -> None:
+    published = statistics_warning(scenario(partition={"statistics": "published"}))
+    assert published is not None
+    assert "all workers send alike" in published
+    measured = statistics_warning(scenario())
+    assert measured is not None
+    assert "one partition of a drawn graph" in measured
+    for other in (scenario(cluster={"gpus": 1}), scenario("distdgl"), scenario(cluster={"gpus": 7})):
+        assert statistics_warning(other) is None
 
 
 def test_the_published_interval_holds_the_profiles_answer() -> None:

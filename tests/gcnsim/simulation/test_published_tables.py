@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.planning.alternatives import least_gpus
-from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.published_tables import PublishedTables
@@ -68,6 +68,10 @@ def test_some_gpus_stand_for_more() -> None:
         ({"statistics": "published", "workload": {"imbalance": 1.5}}, "workload.imbalance: not with partition.stat"),
         ({"statistics": "published", "parts": 4}, "partition.parts: 4 is not allowed; at least cluster.gpus, 6"),
         ({"statistics": "published", "parts": 12, "method": "roc"}, "12 is not allowed with 6 GPUs; who sends to all"),
+        (
+            {"statistics": "published", "workload": {"dataset": None, "graph": "none.npz"}},
+            "published ones exist for datasets only, not none.npz; allowed: profile",
+        ),
     ],
 )
 def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message: str) -> None:
@@ -78,3 +82,11 @@ def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message:
 def drawn(given: dict[str, Any]) -> None:
     scenario = make_scenario(**given)
     open_source(scenario).counts(scenario, 100, RangeEnd.LIKELY)
+
+
+def test_it_is_written_only_where_it_was_chosen() -> None:
+    chosen = make_scenario(statistics="published")
+    assert to_mapping(chosen)["partition"]["statistics"] == "published"
+    assert "statistics" not in to_mapping(make_scenario())["partition"]
+    assert from_mapping(to_mapping(chosen), "again") == chosen
+    assert scenario_hash(chosen) != scenario_hash(make_scenario())

@@ -73,6 +73,13 @@ def test_a_result_holds_together(made: Made, method: Method) -> None:
     assert made.asked == [(method.name, 64, RangeEnd.LIKELY)]
 
 
+def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
+    one, two = (simulate_scenario(scenario(METHODS[3]), made) for _ in range(2))
+    assert one.metrics == two.metrics
+    assert (one.low_s, one.high_s) == (two.low_s, two.high_s)
+    np.testing.assert_array_equal(one.run.ends, two.run.ends)
+
+
 def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
     method = create_method("psc-gcn", tau=5, refresh=1)
     schedules = [

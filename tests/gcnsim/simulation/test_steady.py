@@ -87,6 +87,13 @@ def test_no_more_iterations_are_measured_than_asked_for(builder: Builders, measu
     assert run.iterations - window.first <= max(measured, judge.least)
 
 
+def test_a_long_run_agrees_with_what_a_filling_pipeline_was_judged(builder: Builders) -> None:
+    schedule = filling(builder(1.0), 5, 1.02)
+    run, window = judged(schedule)
+    truth = mean(schedule, simulate(schedule, 400), 300)
+    assert mean(schedule, run, window.first) * (1.0 + window.behind) == pytest.approx(truth, rel=0.01)
+
+
 @pytest.mark.parametrize("measured", [1, 3])
 def test_few_iterations_of_an_alternating_pipeline_are_measured_over_whole_rounds(
     facts: Callable[..., Case], measured: int

@@ -217,6 +217,15 @@ def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
     assert "that of other workers" in straggler.text
 
 
+def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
+    base = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
+    accesses = open_source(base)
+    found = straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses))
+    assert found is not None
+    assert "; uplink of rack 2 is busy " in found.text
+    assert "% of the time, those of other racks " in found.text
+
+
 @pytest.mark.parametrize(
     ("method", "cluster"),
     [
