@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,16 @@ def test_a_list_is_searched_and_back_shows_the_question_before(looking: Looking)
     assert looking.page.evaluate("location.search") == ""
 
 
+def test_a_path_that_no_list_has_is_entered(looking: Looking) -> None:
+    looking.open("/validation")
+    entry = """input[id='{"field":"runs","of":"more"}']"""
+    looking.page.fill(entry, "far/run")
+    looking.page.press(entry, "Enter")
+    looking.page.wait_for_selector("#command:has-text('gcnsim validate far/run')")
+    looking.page.wait_for_selector(".wrong:has-text('far/run: does not exist')")
+    assert looking.page.input_value(entry) == ""
+
+
 def test_a_figure_is_downloaded_as_a_picture(looking: Looking) -> None:
     looking.open("/")
     looking.headline()
@@ -252,6 +263,21 @@ def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> Non
     assert any("timeline.json" in item for item in reached)
 
 
+@pytest.mark.slow  # test_pages.py has what is said, and uploads are tried above
+def test_an_altered_profile_is_refused_in_one_line(looking: Looking) -> None:
+    looking.open("/?graph=&gpus=2")
+    looking.headline()
+    profile = bytearray(files("gcnsim").joinpath("data/profiles/yelp-2.profile").read_bytes())
+    profile[len(profile) // 2] ^= 0xFF
+    name = "../../<script>alert(1)</script>.profile"
+    looking.page.set_input_files("#upload-file", {"name": name, "mimeType": "text/plain", "buffer": bytes(profile)})
+    looking.page.wait_for_selector("#alert .alert")
+    line = looking.page.inner_text("#alert .alert")
+    assert line.startswith("upload:")
+    assert "\n" not in line
+    assert not any(word in line for word in ("Traceback", "script", "/tmp"))
+
+
 def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) -> None:
     huge = tmp_path / "huge.npz"
     with open(huge, "wb") as file:
@@ -265,7 +291,9 @@ def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) 
     ("path", "message"),
     [
         ("/compare?a=../x&b=y", "../x: is outside the folder of the dashboard (--files); allowed: files below it"),
+        ("/validation?runs=nothing", "nothing: does not exist below the folder of the dashboard (--files)"),
         ("/timeline?tau=<script>alert(1)</script>", "tau: '<script>alert(1)</script>' is not allowed; "),
+        ("/sweep?by=" + "x" * 301, "at most 300 printable characters"),
     ],
 )
 def test_a_wrong_address_of_any_page_is_a_line(looking: Looking, path: str, message: str) -> None:

@@ -207,6 +207,29 @@ def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) ->
     assert what_if.against(first, pinned, [], files) == []
 
 
+def test_a_pinned_upload_has_its_name_and_errors_of_a_name_it(answers: Answers, tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    first = PageQuestion(graph=files.take("my ring.txt", write_graph(tmp_path).read_bytes()), gpus=2)
+    question = PageQuestion(gpus=2, pin=first.address())
+    rows, pinned = what_if.rows_of(question, answers, files), what_if.pinned_rows(question, answers, files)
+    assert "my ring.txt, 2 x t4 at " in str(what_if.against(question, rows, pinned, files))
+    for gone, words in ((PageQuestion(device="rxt-4090"), "A: device: "), (PageQuestion(graph="no.txt"), "A: no.txt")):
+        with pytest.raises(ScenarioError, match=f"^{words}"):
+            what_if.pinned_rows(PageQuestion(gpus=2, pin=gone.address()), answers, files)
+    assert what_if.pinned_rows(first, answers, files) == []
+
+
+def test_methods_of_other_epochs_are_compared_by_the_epoch(answers: Answers, tmp_path: Path) -> None:
+    files, first = Files(tmp_path, tmp_path), PageQuestion(methods=("full-graph",))
+    question = PageQuestion(methods=("graphsage",), pin=first.address())
+    (now,), (then,) = (what_if.rows_of(each, answers, files) for each in (question, first))
+    assert now.iteration_s < then.iteration_s
+    assert now.epoch_s > then.epoch_s
+    shown = str(what_if.against(question, [now], [then], files))
+    assert f"This is {now.epoch_s / then.epoch_s:.3g} times as long per epoch." in shown
+    assert what_if.headline(question, [now, then]).startswith("full-graph is the fastest per epoch at 15 Gbps: ")
+
+
 def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     form = forms.of_path("/compare")
     assert form is not None
@@ -244,6 +267,20 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     names = {True: "within its interval", False: "outside its interval", None: "without an interval"}
     assert [name for name, _, _ in figures[0]["legend"]] == [names[run["covered"]]]
     assert {"validation.csv", "validation.html", "answer.json"} <= {path.name for path in job.folder.iterdir()}
+
+
+def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> None:
+    files = Files(tmp_path, folder)
+    assert {"run", "pipegcn", "full-graph", "bns-gcn"} <= set(files.listed(forms.RUNS))
+    assert files.listed(forms.SWEEPS) == ["points"]
+    assert files.listed(forms.YAML) == ["a.yaml", "b.yaml"]
+    deep = tmp_path / "1/2/3/4/5"
+    deep.mkdir(parents=True)
+    (deep / "far.npz").touch()
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "x.npz").touch()
+    (tmp_path / "1/2/3/4/near.npz").touch()
+    assert Files(tmp_path, tmp_path).listed(forms.GRAPHS) == ["1/2/3/4/near.npz"]
 
 
 def test_lists_leave_out_what_no_page_should_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +339,17 @@ def test_a_message_stands_at_its_field(tmp_path: Path, line: str, marked: dict[s
     (tmp_path / "a.npz").touch()
     found = what_if.marks(line, {"graph": "a.npz"}, Files(tmp_path, tmp_path))
     assert {name: text for name, text in zip(what_if.MARKED, found, strict=True) if text} == marked
+
+
+def test_each_wrong_path_is_marked(tmp_path: Path) -> None:
+    files = Files(tmp_path, tmp_path)
+    values = {"graph": "nothing.npz", "measured": "../out.parquet", "calibration": ""}
+    with pytest.raises(FileError) as error:
+        what_if.rows_of(PageQuestion(graph="nothing.npz"), None, files)  # type: ignore[arg-type]  # not reached
+    marks = dict(zip(what_if.MARKED, what_if.marks(str(error.value), values, files), strict=True))
+    assert marks["graph"].startswith("nothing.npz: does not exist")
+    assert marks["measured"].startswith("../out.parquet: is outside the folder")
+    assert not any(text for name, text in marks.items() if name not in ("graph", "measured"))
 
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "a\0b"])

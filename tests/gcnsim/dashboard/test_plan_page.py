@@ -106,6 +106,18 @@ def test_plan_asks_for_a_whole_training_as_the_command_line_does(tmp_path: Path)
     assert form.wrong("iterations_needed", "many", files).startswith("--iterations-needed: 'many' is not ")
 
 
+def test_own_prices_are_those_of_the_command_line(tmp_path: Path) -> None:
+    form = forms.of_path("/plan")
+    assert form is not None
+    query = "?target_iteration=&minimise=time&gpus=2&method=pipegcn&device=t4,a10g&price=t4=0.2USD/h,a10g=9USD/h"
+    values = forms.read(form, query)
+    assert form.command(values)[-4:] == ["--price", "t4=0.2USD/h", "--price", "a10g=9USD/h"]
+    given = form.options(values, Files(tmp_path, tmp_path))
+    advice = api.recommend(**given | {"prices": api.PriceBook.of(**given["prices"])}).told
+    hourly = {point.row.device: 3600 * (point.cost or 0.0) / point.seconds for point in advice.rows}
+    assert hourly == pytest.approx({"t4": 0.4, "a10g": 18.0})
+
+
 def test_every_row_of_a_plan_leads_to_its_own_answer(answers: Answers) -> None:
     hosts = ("g4dn.xlarge", "g4dn.12xlarge", "g5.12xlarge")
     advice = api.recommend(target_iteration="2s", gpus=(2, 4, 8), method=["pipegcn", "psc-gcn"], host=list(hosts)).told

@@ -45,6 +45,10 @@ def test_the_page_says_what_the_command_line_says(folder: Path) -> None:
     assert f"{len(document)} of 6 finished points shown." in text
 
 
+def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
+    assert "No finished point passes the filter." in shown(folder, where="iteration_s < 0")
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
