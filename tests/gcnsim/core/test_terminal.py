@@ -179,6 +179,13 @@ def test_a_narrow_terminal_folds_words_and_cuts_no_number(monkeypatch: pytest.Mo
     assert aligned(ROWS[:1], left=LEFT) == folded
 
 
+def test_nothing_is_coloured_or_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    (line,) = aligned([("name", "word " * 100, "1")], left=2)
+    assert line == "name  " + "word " * 100 + "  1"
+
+
 def at(*times: float) -> Callable[[], float]:
     """A clock that shows these times, one after the other."""
     return iter(times).__next__
