@@ -32,7 +32,7 @@ from gcnsim.cost import (
 from gcnsim.cost.host_calls import LAYER_CALLS, LOSS_CALLS, layer_calls
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.scenario import SCHEMA
-from gcnsim.workload import layer_shapes
+from gcnsim.workload import PAYLOADS, layer_shapes
 
 LAUNCH = 1e-5
 
@@ -117,6 +117,11 @@ def test_kernels_touch_what_they_read_and_write(gpu: DeviceProfile) -> None:
     assert pack_seconds(gpu, 10, 64, "int8") == pytest.approx(10 * (2 * 256 + 72 + 4) / rate + launch)
     assert unpack_seconds(gpu, 10, 64, "int8") == pytest.approx(10 * (256 + 72 + 4) / rate + launch)
     assert pack_seconds(gpu, 10, 64, "fp16") == pytest.approx(10 * (256 + 128 + 4) / rate + launch)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_nothing_costs_nothing(gpu: DeviceProfile, payload: str) -> None:
+    assert pack_seconds(gpu, 0, 64, payload) == unpack_seconds(gpu, 0, 64, payload) == 0
 
 
 KEPT = Kept(np.array([1000]), np.array([6000]), np.array([800]), np.array([300]))
