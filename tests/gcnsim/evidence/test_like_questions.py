@@ -88,6 +88,10 @@ def test_the_more_important_criterion_is_met_first() -> None:
     assert like_questions.unlike == (Unlike("Hopper", 0),)
 
 
+def test_one_gpu_has_no_transport() -> None:
+    assert answer_for(replace(SETTING, gpus=1, transport="direct"), rows(9)).unlike == ()
+
+
 def test_every_gpu_of_the_catalogue_has_one_generation() -> None:
     named = sorted(name for names in ARCHITECTURES.values() for name in names)
     assert named == [name for name in devices() if device(name).kind == "gpu"]

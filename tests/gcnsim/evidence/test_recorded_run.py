@@ -84,6 +84,12 @@ def test_the_model_arrives(make_scenario: Callable[..., Scenario]) -> None:
     assert make_scenario().workload.norm == "none"
 
 
+def test_dropout_arrives(make_scenario: Callable[..., Scenario]) -> None:
+    found = make_scenario(dropout=0.5, dropout_order="dropout-first").workload
+    assert (found.dropout, found.dropout_order) == (0.5, "dropout-first")
+    assert make_scenario().workload.dropout == 0.0, "what a run did not drop is not what a question leaves open"
+
+
 def test_the_emulated_cluster_arrives(make_scenario: Callable[..., Scenario]) -> None:
     emulation = EMULATED | {"hosts": 3, "workers_per_host": 2, "latency_s": 5e-4, "latency_by": "netem"}
     cluster = make_scenario("c.json", emulation, workers=6).cluster
@@ -91,6 +97,12 @@ def test_the_emulated_cluster_arrives(make_scenario: Callable[..., Scenario]) ->
     assert cluster.bandwidth == 2.5e7
     assert cluster.latency == pytest.approx(5e-4)
     assert (cluster.device, cluster.shared_cores, cluster.calibration) == ("cpu-core", True, "c.json")
+
+
+def test_workers_of_one_machine_talk_through_its_memory(make_scenario: Callable[..., Scenario]) -> None:
+    cluster = make_scenario(emulation=None, workers=3).cluster
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (3, 3, 1)
+    assert not cluster.shared_cores
 
 
 def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
