@@ -79,6 +79,12 @@ def test_what_is_not_wanted_stays_unread(tmp_path: Path, layout: str) -> None:
     assert held.masks is not None
 
 
+def test_self_loops_of_reddit_are_dropped(tmp_path: Path) -> None:
+    graph = load_graph(write_reddit(tmp_path, self_loop=True))
+    assert graph.cleaning.self_loops_dropped == NODES
+    assert graph.content_hash() == ring().content_hash()
+
+
 def test_what_a_published_folder_holds_beside_is_named(tmp_path: Path) -> None:
     assert "node_ids" in load_graph(write_reddit(tmp_path / "reddit")).cleaning.ignored
     assert "node_year" in load_graph(write_ogb_arrays(tmp_path / "arrays")).cleaning.ignored
