@@ -27,6 +27,8 @@ from gcnsim.planning.recommend import (
 from gcnsim.planning.settings import candidates, shortlist
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.simulation.open_assumptions import mean_counts
+from gcnsim.simulation.source import RangeEnd
 from gcnsim.workload.caching import CacheSize
 
 
@@ -294,3 +296,12 @@ def test_the_share_of_draws_is_a_recount_of_them() -> None:
         )
     assert chosen.share == wins / len(mine)
     assert 0.0 < chosen.share <= 1.0
+
+
+def test_mean_counts_keep_totals() -> None:
+    base = scenario()
+    shop = StudyCache(base)
+    counts = shop.accesses.counts(base, 602, RangeEnd.LIKELY)
+    mean = mean_counts(counts)
+    assert mean.iterations == 1
+    assert int(mean.rows.sum()) == pytest.approx(float(counts.rows.mean(axis=0).sum()), rel=1e-4)

@@ -16,7 +16,7 @@ from gcnsim.methods import COMPARED, every_method, methods
 from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.candidate import PRECISION, central
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.steps import _changes, next_steps, one_server_more, possible_changes
+from gcnsim.planning.steps import _changes, next_steps, no_effect, one_server_more, possible_changes
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
@@ -88,6 +88,15 @@ def test_what_both_share_cancels() -> None:
     assert gain_low > 0.1
 
 
+@pytest.mark.parametrize(
+    ("ends", "sure"), [((0.1, 0.3), True), ((-0.3, -0.1), True), ((-0.1, 0.3), False), ((0.0, 0.1), False)]
+)
+def test_only_an_interval_without_zero_tells_apart(ends: tuple[float, float], sure: bool) -> None:
+    low, high = ends
+    step = Step("tau", 1, 2, 1.0, (low + high) / 2, low, high, True)
+    assert step.distinguishable == sure
+
+
 def test_on_one_server_the_network_is_not_used() -> None:
     _, steps, idle = stepped(scenario(PSC, gpus=2, gpus_per_server=2))
     assert idle["bandwidth"] == "one server: the network is not used"
@@ -98,6 +107,14 @@ def test_on_one_gpu_nothing_is_exchanged() -> None:
     _, steps, idle = stepped(scenario({"name": "pipegcn"}, gpus=1), "pipegcn")
     assert "partition" not in steps
     assert idle["partition"] == idle["tau"] == "one GPU: nothing is exchanged"
+
+
+def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
+    cores = scenario({"name": "pipegcn"}, gpus=2, device="cpu-core")
+    assert "host cores" not in {item.knob for item in no_effect(cores)}
+    _, steps, idle = stepped(scenario({"name": "dgl"}, gpus=2, gpus_per_server=2), "dgl")
+    assert idle.get("host cores") != "nothing is sampled, so the GPUs wait for no CPU"
+    assert "gpus" not in steps.keys() | idle.keys(), "a second server cannot hold the graph too"
 
 
 def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:

@@ -209,6 +209,12 @@ def test_variants_name_every_setting_but_the_scenarios_own(partitioned: Scenario
     assert "metis-cut-recursive" not in [variant.setting for variant in partition_variants(cut)]
 
 
+def test_nothing_is_tried_where_nothing_can_be_cut(partitioned: Scenario) -> None:
+    assert partition_variants(replace(partitioned, workload=WorkloadSpec())) == []
+    assert partition_variants(replace(partitioned, partition=PartitionSpec(file="my.part"))) == []
+    assert partition_variants(replace(partitioned, cluster=ClusterSpec(gpus=1))) == []
+
+
 @pytest.mark.parametrize(
     ("change", "count", "message"),
     [
