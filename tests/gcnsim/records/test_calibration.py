@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.core.errors import FileError
-from gcnsim.records.calibration import read_calibration, write_calibration
+from gcnsim.records.calibration import Source, read_calibration, write_calibration
 from tests.gcnsim.evidence.made_calibration import calibration, fitted, of_gpu
 
 HINT = "; gcnsim calibrate writes such a file"
@@ -85,6 +85,12 @@ def test_an_older_records_half_size_that_is_no_seconds_is_refused(tmp_path: Path
     raw = document(path)
     raw["figures"]["host"]["half_size"] = {"value": 0.0, "reference": "made up", "error": None}
     assert changed(path, raw) == f"figures.host.half_size is unknown{HINT}"
+
+
+def test_a_record_knows_its_inputs() -> None:
+    record = calibration(inputs=(Source("run", "a", "12" * 32),))
+    assert record.used("12" * 32)
+    assert not record.used("34" * 32)
 
 
 @pytest.mark.parametrize(
