@@ -152,6 +152,10 @@ def test_what_limits_is_told_by_what_would_be_without_it(limit: dict[str, float]
     assert render_short_result(payload({"limited_by": document})).splitlines()[-1] == f"  limited by {text}"
 
 
+def test_epochs_are_told_where_they_have_several_iterations() -> None:
+    assert "  epoch      10.0 s, 20 iterations" in render_result(payload({"iterations_per_epoch": 20, "epoch_s": 10.0}))
+
+
 def test_what_is_not_known_or_does_not_hold_is_said() -> None:
     text = render_result(
         payload({"speedup_vs_full_graph": None}, run={"iterations": 9, "measured": 1, "settled": False})

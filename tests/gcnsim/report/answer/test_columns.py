@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gcnsim.report.answer import rows
-from gcnsim.report.answer.columns import TIME_UNITS, columns_of, scale_of
+from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, columns_of, scale_of
 from gcnsim.report.answer.layout import Page, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import COLUMNS, labels_of, shared_knobs, write_csv
 from gcnsim.report.answer.table import render_notebook
@@ -62,6 +62,20 @@ def test_price_and_memory_are_columns_where_known(payload: dict[str, Any], answe
     for row in answered["results"]:
         row |= {"usd_per_1000_iterations": None, "memory_bytes": None}
     assert not {"usd_per_1000_iterations", "memory_bytes"} & set(_cells(answered))
+
+
+def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -> None:
+    assert not {"gpus", "bandwidth"} & set(_cells(payload))
+    payload["results"][0]["bandwidth"] = "1Gbps"
+    cells = _cells(payload)
+    assert "gpus" not in cells
+    assert cells["bandwidth"] == ("1Gbps", "15Gbps", "15Gbps", "15Gbps")
+
+
+def test_bytes_that_need_four_digits_take_the_larger_unit() -> None:
+    values = [923 * 2.0**20, 1010.7 * 2.0**20]
+    scale = scale_of(values, BYTE_UNITS)
+    assert (scale.unit, [scale.text(value) for value in values]) == ("GiB", ["0.901", "0.987"])
 
 
 def test_the_recommended_row_is_marked_or_added(answered: dict[str, Any]) -> None:
