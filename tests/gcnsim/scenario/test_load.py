@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -157,6 +158,12 @@ def test_each_of_them_makes_another_question() -> None:
     )
     scenarios = [read("", "method.tau=0", *setting) for setting in ((), *((setting,) for setting in settings))]
     assert len({scenario_hash(scenario) for scenario in scenarios}) == 5
+
+
+def test_overrides_leave_the_mapping_alone() -> None:
+    mapping: dict[str, Any] = {"schema": SCHEMA, "cluster": {"gpus": 6}}
+    from_mapping(mapping, "m", ["cluster.gpus=8"])
+    assert mapping["cluster"] == {"gpus": 6}
 
 
 methods = st.one_of(
