@@ -95,6 +95,16 @@ def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str
     assert step.payload()["epoch_s"] == step.epoch_s
 
 
+def test_a_step_to_more_gpus_is_judged_by_the_epoch(one_sided: str) -> None:
+    base = make_scenario(one_sided, "graphsage", 10)
+    studies = StudyCache(base)
+    steps, idle = next_steps(studies, base, Rule(("graphsage",), named=True))
+    (step,) = (item for item in steps if item.knob == "gpus")
+    assert "gpus" not in {no_effect.knob for no_effect in idle}
+    assert step.epoch_s is not None
+    assert step.gain == pytest.approx(1.0 - step.epoch_s / (4 * studies.result(base).metrics.iteration_s))
+
+
 def test_without_a_split_a_full_graph_has_no_training_nodes_to_balance(tmp_path: Path) -> None:
     (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 60}\n" for node in range(60)))
     ring = str(tmp_path / "ring.txt")
