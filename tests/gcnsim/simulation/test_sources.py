@@ -48,6 +48,10 @@ def test_what_nobody_said_may_be_otherwise(cluster: dict[str, Any], names: list[
     assert [path.name for path in other_paths(scenario(**cluster))] == names
 
 
+def test_a_method_that_sends_nothing_over_them_has_no_other_path() -> None:
+    assert other_paths(scenario("roc")) == ()
+
+
 @pytest.mark.parametrize("seed", [0, 7])
 def test_a_quarter_of_the_draws_has_each_other_path(seed: int) -> None:
     paths = other_paths(scenario(device="a100-40"))
