@@ -141,15 +141,6 @@ def test_two_networks_say_what_the_faster_one_brings_and_have_the_recommended_se
     assert len(frame) == 4
 
 
-def test_rows_of_several_hosts_name_them() -> None:
-    answer = gcnsim.what_if(host=["p3.8xlarge", "g4dn.12xlarge"], gpus=4, method="bns-gcn", iterations=2, processes=1)
-    assert [(row.host, row.gpus_per_server) for row in answer.rows] == [("p3.8xlarge", 4), ("g4dn.12xlarge", 4)]
-    assert [row["host"] for row in answer.results] == ["p3.8xlarge", "g4dn.12xlarge"]
-    assert "g4dn.12xlarge" in repr(answer)
-    with pytest.raises(ScenarioError, match=r"cluster\.host: unknown host 'h100'"):
-        gcnsim.what_if(host="h100")
-
-
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"method": "psc-gcn", "gpus": 2, "tau": 1, "epsilon": 0.3},
     {"method": "full-graph", "gpus": 2},
@@ -206,16 +197,6 @@ SMALL: dict[str, Any] = {
     "method": {"name": "full-graph"},
     "run": {"iterations": 2},
 }
-
-
-def test_a_file_and_its_mapping_are_one_scenario(tmp_path: Path) -> None:
-    path = tmp_path / "small.yaml"
-    path.write_text(json.dumps(SMALL))
-    overrides = ["cluster.bandwidth=5Gbps"]
-    one, other = (gcnsim.simulate(source, overrides).payload for source in (path, SMALL))
-    assert one == other
-    assert one["scenario"]["cluster"]["bandwidth"] == "5Gbps"
-    assert one["result"]["iteration_s"] > gcnsim.simulate(path).payload["result"]["iteration_s"]
 
 
 def test_faults_are_those_of_the_scenario_and_those_injected() -> None:

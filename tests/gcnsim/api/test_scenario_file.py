@@ -51,13 +51,6 @@ def test_an_option_goes_before_its_field_and_a_note_says_so() -> None:
     ]
 
 
-def test_a_graph_replaces_its_data_set(tmp_path: Path) -> None:
-    lines: list[str] = []
-    (row, *_) = settings(scenario=FILE, graph=tmp_path / "g.npz", notice=lines.append)
-    assert (row.workload.dataset, row.workload.graph) == (None, str(tmp_path / "g.npz"))
-    assert len(lines) == 1
-
-
 def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
     lines: list[str] = []
     (row, *_) = settings(scenario=FILE, sizes={"nodes": "3M", "edges": "9M", "train": 0.5}, notice=lines.append)
@@ -97,12 +90,6 @@ def test_the_command_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert printed.err == "note: --gpus 4 replaces cluster.gpus: 2 of the scenario\n"
     assert main(["what-if", str(file), "--csv", str(file)]) == 2
     assert "is read by this command" in capsys.readouterr().err
-
-
-def test_the_gpus_of_a_server_written_out_change_nothing() -> None:
-    written, left = settings(gpus=7, gpus_per_server=2), settings(gpus=7)
-    assert written == left
-    assert {item.cluster.servers for item in written} == {4}
 
 
 def test_hosts_and_gpus_of_a_server_have_a_row_each() -> None:

@@ -115,17 +115,6 @@ def test_the_answer_as_json(published: Path, capsys: pytest.CaptureFixture[str])
     assert found["cells"][0]["error"] == pytest.approx(found["cells"][0]["predicted"] / 1.5974 - 1.0)
 
 
-def test_an_unknown_method_is_one_line(published: Path, refused: Refused) -> None:
-    text = TABLE.replace("method: graphsage", "method: graphsag")
-    (published / "psc_gcn.yaml").write_text(text, encoding="utf-8")
-    message = refused("reproduce", "--published", published)
-    assert "unknown method 'graphsag'; did you mean 'graphsage'?" in message
-
-
-def test_a_missing_folder_is_one_line(tmp_path: Path, refused: Refused) -> None:
-    assert "is not a folder of published facts" in refused("reproduce", "--published", tmp_path / "none")
-
-
 def test_one_paper_alone_is_predicted_in_one_process(
     published: Path, capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
@@ -209,11 +198,6 @@ def test_bad_input_is_one_line(write_run: WriteRun, record: Path, tmp_path: Path
     document = json.loads((folder / "run.json").read_text()) | {"finished": False}
     (folder / "run.json").write_text(json.dumps(document))
     assert "the run was interrupted after 10 iterations" in refused("validate", folder, "--calibration", record)
-
-
-def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, refused: Refused) -> None:
-    text = refused("validate", tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
-    assert "answer.json: " in text
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_the_work(

@@ -343,9 +343,3 @@ def test_answers_read_ids_and_warn_of_what_they_make(folder_of_ids: Path) -> Non
     assert "ids" not in plain.payload["scenario"]["workload"]
     with pytest.raises(ScenarioError, match="ids: names is for a file; ones is a graph in memory"):
         gcnsim.what_if(graph=gcnsim.load_graph("ones.txt"), ids="names", **requested)  # type: ignore[arg-type]
-
-
-def test_a_scenario_names_its_graphs_ids(folder_of_ids: Path) -> None:
-    found = gcnsim.simulate("s.yaml").payload
-    assert found["scenario"]["workload"]["ids"] == "names"
-    assert "names: 60 nodes" in found["provenance"]["graph"]["text"]

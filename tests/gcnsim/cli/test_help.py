@@ -77,13 +77,6 @@ def test_an_old_core_dependency_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert report["healthy"] is False
 
 
-def test_a_missing_extra_says_what_it_would_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "EXTRAS", {"extra": ("more", {"absent-thing": "absent_thing"})})
-    text = doctor.render(doctor.examine())
-    assert "missing absent-thing; adds: more" in text
-    assert "pip install 'gcnsim[extra]'" in text
-
-
 def test_every_dependency_of_ours_is_looked_at() -> None:
     assert set(doctor._minimum_versions()) == set(doctor.CORE)
     assert all(importlib.util.find_spec(module) for module in doctor.CORE.values())
@@ -163,16 +156,6 @@ def test_a_question_shows_what_is_done_of_how_many_and_the_time_left(
         assert re.search(r": (\d+) of \1 runs \.\.\.$", content[-1])
 
 
-def test_a_share_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    watch(monkeypatch)
-    monkeypatch.setattr(threading, "Timer", Hurried)
-    with progress() as say:
-        bar("drawing", 4, say)(1)
-    first, second = drawn(capsys.readouterr().err)
-    assert first.split()[:2] + first.split()[-2:] == ["drawing", "...", "0", "%"]
-    assert second.split()[-2:] == ["25", "%"]
-
-
 def test_short_work_is_not_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     watch(monkeypatch)
     with progress() as say:
@@ -206,18 +189,12 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     [
         ("gcnsim wh", ["what-if"]),
         ("gcnsim c", ["compare", "calibrate", "catalog"]),
-        ("gcnsim what-if --de", ["--device"]),
         ("gcnsim what-if --dataset reddit-t", ["reddit-train"]),
-        ("gcnsim what-if --device v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
         ("gcnsim what-if --host p4de", ["p4de.24xlarge"]),
-        ("gcnsim what-if --host ./my", ["./my"]),
         ("gcnsim what-if --device t4,v100-1", ["t4,v100-16"]),
-        ("gcnsim what-if --device ./my", ["./my"]),
         ("gcnsim what-if --method psc-gcn,bns", ["psc-gcn,bns-gcn"]),
         ("gcnsim what-if --gpus many --model gr", ["graphsage"]),
-        ("gcnsim what-if --cache-policy ", ["inclusion", "degree", "random"]),
         ("gcnsim what-if --fidelity ", ["auto", "exact", "coarse"]),
-        ("gcnsim what-if --implementation ", ["lean", "released"]),
         ("gcnsim graph info --ids n", ["numbers", "names"]),
         ("gcnsim graph par", ["partition"]),
         ("gcnsim catalog list h", ["hosts"]),
@@ -277,12 +254,3 @@ def test_bash_completes(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env=env)
     assert done.stdout.splitlines() == ["--device", "complete -o nosort -F _gcnsim_completion gcnsim"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_scripts_that_shells_read(
-    shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(cli.COMPLETE, f"{shell}_source")
-    assert cli.main([]) == 0
-    assert f"_GCNSIM_COMPLETE={shell}_complete" in capsys.readouterr().out

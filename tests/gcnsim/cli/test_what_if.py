@@ -16,6 +16,8 @@ import pytest
 import gcnsim
 from gcnsim import Answer
 from gcnsim.cli import main
+from gcnsim.scenario import from_mapping
+from gcnsim.simulation.open_source import open_source
 from studies.picture import PICTURE, picture
 from tests.docs.examples import alike
 from tests.gcnsim.cli.conftest import Refused
@@ -82,7 +84,7 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(first: 
 
 
 def test_between_shipped_profiles_their_error_is_in_the_interval(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = ask(capsys, "what-if", "--dataset", "yelp", "--gpus", "7", "--method", "full-graph")
+    answer = ask(capsys, "what-if", "--dataset", "yelp", "--gpus", "7", "--method", "full-graph", "--iterations", "4")
     jsonschema.validate(answer, schema("what-if"))
     inside = {item["name"]: item for item in answer["provenance"]["assumptions"] if item["in_interval"]}
     assert open_of_the_workload(answer) == {"cross_edges", "boundary_nodes", "boundary_nodes_most"}
@@ -91,14 +93,15 @@ def test_between_shipped_profiles_their_error_is_in_the_interval(capsys: pytest.
     for row in answer["results"]:
         check_row(row)
         assert row["iteration_s_low"] < row["iteration_s_high"]
-    assert any("leave-one-out error" in warning for warning in answer["provenance"]["warnings"])
+    for words in ("leave-one-out error", "the last server holds 1"):
+        assert any(words in warning for warning in answer["provenance"]["warnings"])
 
 
-def test_where_the_asker_says_how_uneven_parts_are_published_means_answer_and_leave_more_open(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    answer = ask(capsys, "what-if", "--method", "psc-gcn", "--set", "workload.imbalance=1.3")
-    assert open_of_the_workload(answer) == {
+def test_where_the_asker_says_how_uneven_parts_are_published_means_answer_and_leave_more_open() -> None:
+    mapping = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 2}, "workload": {"imbalance": 1.3}}
+    scenario = from_mapping(mapping, "test")
+    content = open_source(scenario).assumptions(scenario, [scenario])
+    assert {item.name for item in content if item.in_interval} == {
         "cross_fraction",
         "load_imbalance",
         "boundary_imbalance",
@@ -125,7 +128,9 @@ def test_lists_give_a_row_each_and_equal_settings_equal_times(capsys: pytest.Cap
 
 
 def test_rates_give_a_row_each_between_no_boundary_and_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = ask(capsys, "what-if", "--method", "full-graph,bns-gcn", "--rate", "0,0.1,0.5,1", "--gpus", "4")
+    answer = ask(
+        capsys, "what-if", "--method", "full-graph,bns-gcn", "--rate", "0,0.1,0.5,1", "--gpus", "4", "--iterations", "4"
+    )
     jsonschema.validate(answer, schema("what-if"))
     full, *drawn = answer["results"]
     assert [row["rate"] for row in drawn] == [0.0, 0.1, 0.5, 1.0]
@@ -244,35 +249,22 @@ def test_simulate_prints_the_result_and_writes_the_spans(capsys: pytest.CaptureF
 
 BAD = [
     (["--bandwidth", "15"], "has no unit"),
-    (["--bandwidth", "15Gbsp"], "unknown unit"),
-    (["--gpus", "0"], "cluster.gpus: 0"),
-    (["--epsilon", "0"], "method.epsilon: 0"),
     (["--epsilon", "1.5"], "method.epsilon: 1.5"),
-    (["--rate", "1.5"], "method.rate: 1.5"),
     (["--rate", "x"], "method.rate: 'x' is not a number of at least 0 and at most 1, or a percentage"),
     (["--method", "psc-gcn", "--rate", "0.1"], "psc-gcn has no rate (it is 1); methods with it: bns-gcn"),
-    (["--tau", "-1"], "method.tau: -1"),
     (["--tau", "1.5"], "--tau"),
-    (["--cache", "130%"], "130%"),
     (["--cache", "30"], "has no unit; write 30% or 0.3"),
     (["--epsilon", "10"], "write 10% or 0.1"),
     (["--device", "b100"], "any other is described by a file: --device my_gpu.yaml"),
     (["--dataset", "ogbn-mag"], "--graph FILE; or sizes: --nodes N --edges M"),
-    (["--nodes", "3M"], "workload.nodes: 3000000 needs workload.edges too"),
-    (["--nodes", "3X", "--edges", "5M"], "workload.nodes: '3X' is not a whole number"),
     (["--nodes", "3M", "--edges", "9M", "--dataset", "yelp"], "both dataset (yelp) and nodes (3000000) are given"),
     (["--nodes", "3M", "--edges", "9M", "--train", "66"], "workload.train_fraction: '66' has no unit"),
     (["--nodes", "3M", "--edges", "9M", "--set", "partition.seed=3"], "is known by sizes alone"),
-    (["--method", "psc-gnc"], "did you mean 'psc-gcn'"),
     (["--device", "rxt-4090"], "did you mean 'rtx-4090'"),
-    (["--dataset", "redit"], "did you mean 'reddit'"),
     (["--graph", "no-such-file.npz"], "no-such-file.npz: cannot be read"),
-    (["--set", "cluster.latancy=20us"], "did you mean 'latency'"),
-    (["--set", "cluster.latency=20"], "has no unit"),
     (["--set", "workload.imbalance=9"], "at most 5.4"),
     (["--set", "partition.seed=3"], "is partitioned already"),
     (["--norms", "x.norms"], "needs workload.graph"),
-    (["--iterations", "0"], "run.iterations: 0"),
     (["--bandwidth", ","], "--bandwidth"),
     (["--columns", "method,tme"], "--columns: unknown column 'tme'; did you mean 'time'?"),
     (["--html", "no/such/folder/x.html", "--gpus", "1"], "cannot be written"),
@@ -314,10 +306,3 @@ def test_a_graph_by_its_sizes_is_answered(capsys: pytest.CaptureFixture[str]) ->
     assert answer["scenario"]["workload"]["nodes"] == 20_000
     assert main(["recommend", *sizes, "--device", "t4", "--gpus", "2", "--limit", "4", "--iterations", "3"]) == 0
     assert "20k nodes, 400k edges" in capsys.readouterr().out
-
-
-def test_the_last_server_holds_what_is_left_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = ask(capsys, "what-if", "--gpus", "7", "--method", "full-graph")
-    warnings = answer["provenance"]["warnings"]
-    assert any("the last server holds 1" in text for text in warnings)
-    assert any("interpolated" in text for text in warnings)

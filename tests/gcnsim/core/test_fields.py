@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.core import units
-from gcnsim.core.errors import LONGEST, FileError, GcnsimError, GraphError, ScenarioError, UnitError, nearest
+from gcnsim.core.errors import LONGEST, FileError, GcnsimError, GraphError, ScenarioError, UnitError
 from gcnsim.core.fields import Choice, Flag, Number, QuantityRange, check_fields, entry, shown
 from gcnsim.core.spellings import known_name, meant_names
 from gcnsim.core.units import FRACTION
@@ -168,20 +168,13 @@ def test_a_memory_that_two_boards_have_names_neither(typed: str) -> None:
     ("typed", "meant"),
     [
         ("A100", ["a100-40", "a100-80", "a100-pcie-40", "a100-pcie-80"]),
-        ("v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
-        ("Tesla V100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
         ("A100 80GB", ["a100-80", "a100-pcie-80"]),
-        ("v100-16gb", ["v100-16", "v100-pcie-16"]),
         ("GeForce 4090", ["rtx-4090"]),
-        ("mi300", ["mi300x"]),
-        ("AMD Instinct MI250", ["mi250x"]),
         ("4090", ["rtx-4090"]),
         ("rxt-4090", ["rtx-4090"]),
         ("rtx-a", ["rtx-a4000", "rtx-a5000", "rtx-a6000"]),
         ("rtx", []),
-        ("A6000", ["rtx-a6000"]),
         ("a100-pcie", ["a100-pcie-40", "a100-pcie-80"]),
-        ("dgx", []),
     ],
 )
 def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[str]) -> None:
@@ -190,22 +183,7 @@ def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[st
 
 @pytest.mark.parametrize(
     "typed",
-    [
-        "b100",
-        "gb200",
-        "h20",
-        "h800",
-        "mi325x",
-        "mi300a",
-        "t5",
-        "a10",
-        "a40",
-        "l40",
-        "rtx-2080",
-        "gtx1080",
-        "rtx-3070",
-        "p40",
-    ],
+    ["gb200", "mi325x", "t5", "a10", "rtx-2080"],
 )
 def test_no_other_product_is_suggested(typed: str) -> None:
     assert meant_names(typed, devices()) == []
@@ -221,25 +199,16 @@ def test_no_other_data_set_is_suggested(typed: str) -> None:
     [
         ("redit", datasets(), ["reddit"]),
         ("ogbn-papers", datasets(), ["ogbn-papers100M", "ogbn-papers100M-2hop"]),
-        ("ogbn-arxiv-tran", datasets(), ["ogbn-arxiv-train"]),
-        ("mag240m", datasets(), ["mag240m-citation"]),
         ("products", datasets(), ["ogbn-products"]),
-        ("psc", methods(), ["psc-gcn"]),
         ("cagnet", methods(), ["cagnet-1.5d", "cagnet-1d"]),
-        ("p4d", hosts(), ["p4d.24xlarge"]),
         (
             "dgx",
             hosts(),
             ["dgx-1-v100", "dgx-a100", "dgx-a100-320", "dgx-b200", "dgx-h100", "dgx-h200", "dgx-station-a100"],
         ),
         ("p4d.24xl", hosts(), ["p4d.24xlarge"]),
-        ("p3dn.24", hosts(), ["p3dn.24xlarge"]),
-        ("g6.48xl", hosts(), ["g6.48xlarge"]),
-        ("dgx-a", hosts(), ["dgx-a100", "dgx-a100-320"]),
-        ("dgx-h", hosts(), ["dgx-h100", "dgx-h200"]),
         ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge"]),
         ("g4dn-12xlarge", hosts(), ["g4dn.12xlarge"]),
-        ("memory", ["memory_bytes", "time"], ["memory_bytes"]),
         ("bandw", ["bandwidth", "gpus"], ["bandwidth"]),
         ("x", ["y"], []),
     ],
@@ -264,11 +233,3 @@ def test_a_message_that_is_too_long_loses_its_middle() -> None:
     assert len(content) < LONGEST + 10
     assert content.startswith("x.yaml: 999")
     assert content.endswith("999 is not allowed; 1 or more")
-
-
-def test_the_nearest_name_comes_first() -> None:
-    assert nearest("PSC-GNC", ["full-graph", "psc-gcn"]) == "did you mean 'psc-gcn'? known: full-graph, psc-gcn"
-
-
-def test_without_a_near_name_all_are_listed_in_order() -> None:
-    assert nearest("zzz", ["t4", "a100"]) == "known: a100, t4"

@@ -18,7 +18,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gcnsim.core.atomic import atomic_write, probe
-from gcnsim.core.container import read_parquet_table
 from gcnsim.core.errors import FileError
 from gcnsim.core.json_files import canonical, mistake, read_json, shipped_schema
 from gcnsim.core.yaml_files import LIMIT, parse_yaml, read_yaml
@@ -102,28 +101,17 @@ def test_scalars_have_one_reading() -> None:
     }
 
 
-def test_nested_mappings_and_lists() -> None:
-    assert parse_yaml("a:\n  b: [1, {c: 2}]\n", "t") == {"a": {"b": [1, {"c": 2}]}}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a: 1\na: 2", "t:2: not a valid YAML document: key 'a' is given twice"),
-        ("x: {a: 1, a: 2}", "given twice"),
         ("a: [1", "t:"),
         ("a: 1\n---\nb: 2", "document"),
         ("? [1]\n: 2", "a key must be a plain word"),
-        ("a: &x [*x]", "t:1: not a valid YAML document: an alias (*x); write out what it stands for"),
         (BOMB, "t:2: not a valid YAML document: an alias (*a0)"),
         ("!!python/object/apply:os.system [ls]", "a tag ('tag:yaml.org,2002:python/object/apply:os')"),
         ('a: 1\nb: !!int ""', "t:2: not a valid YAML document: a tag ('tag:yaml.org,2002:int'); write the value alone"),
-        ("a: !!bool x", "a tag"),
-        ("a: !!timestamp x", "a tag"),
-        ("a: !!map [1]", "a tag"),
-        ("a: ! x", "a tag"),
         ("a: 1\nb: 1" + 400 * "0", "t:2: not a valid YAML document: a whole number of 401 digits; allowed: at most 30"),
-        ("a: -" + 5000 * "1", "a whole number of 5000 digits"),
         ("[" * 50_000, "nested more than 16 levels deep"),
         ("- " * 50_000, "nested more than 16 levels deep"),
         ("a: \x00", "not a valid YAML document"),
@@ -184,7 +172,6 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
         (b"{}", "has no schema; write it again"),
         (canonical(CLUSTER | {"schema": "x"}).encode(), 'schema is "x", wanted "gcnsim.cluster/1"; write it again'),
         (canonical(CLUSTER | {"hosts": "y" * 99}).encode(), f'hosts is "{"y" * 56}..., wanted integer; write it again'),
-        (canonical(CLUSTER | {"hosts": 2.0}).encode(), "hosts is 2.0, wanted integer; write it again"),
         (b'{"hosts": NaN}', "hosts is nan; allowed: finite numbers up to 1e+30"),
         (b'{"hosts": 1e999}', "hosts is inf; allowed: finite numbers up to 1e+30"),
         (
@@ -193,7 +180,6 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
         ),
         (b'{"hosts": 1' + 5000 * b"0" + b"}", "not a JSON document"),
     ],
-    ids=range(13),
 )
 def test_what_is_not_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "c.json"
@@ -268,11 +254,6 @@ before = threads()
 {read}
 print(threads() - before)
 """
-
-
-def test_it_gives_what_was_written(tmp_path: Path) -> None:
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    assert read_parquet_table(tmp_path / "a.parquet").equals(TABLE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which Linux has")

@@ -18,7 +18,7 @@ import pytest
 
 from gcnsim.core.compiling import LOCK
 from gcnsim.core.errors import KilledError, ScenarioError
-from gcnsim.core.processes import cores, parallel_map, parallel_map_counted
+from gcnsim.core.processes import parallel_map, parallel_map_counted
 from gcnsim.core.resources import ALLOCATION, BLOCK, keep_freed_blocks
 
 
@@ -69,10 +69,6 @@ def test_an_error_of_a_thread_is_raised_and_what_waits_is_not_begun() -> None:
     with pytest.raises(ScenarioError, match="is not allowed"):
         parallel_map_counted(refused, list(range(100)), 2, lambda _: None, threads=True)
     assert len(begun) < 100
-
-
-def test_there_is_at_least_one_core() -> None:
-    assert cores() >= 1
 
 
 def test_a_handler_of_the_parent_does_not_keep_its_processes_from_ending() -> None:

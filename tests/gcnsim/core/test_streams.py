@@ -20,10 +20,6 @@ def numbers(seed: int, *names: str | int) -> list[int]:
     return found
 
 
-def test_same_seed_and_names_same_numbers() -> None:
-    assert numbers(3, "trace", 1) == numbers(3, "trace", 1)
-
-
 def test_any_other_seed_or_name_other_numbers() -> None:
     labels: list[Names] = [("trace", 1), ("trace", 2), ("trace", "1"), ("trace",), ("trace1",), ("1", "trace"), ()]
     drawn = [numbers(seed, *names) for seed, names in itertools.product((0, 1), labels)]

@@ -191,10 +191,6 @@ def at(*times: float) -> Callable[[], float]:
     return iter(times).__next__
 
 
-def test_the_clock_goes_on() -> None:
-    assert 0.0 < clock.now() <= clock.now()
-
-
 def test_the_time_left_is_of_what_was_done_since_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", at(10.0, 12.0, 30.0))
     left = TimeLeft()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,21 +29,14 @@ QUANTITIES = [
     [
         ("15Gbps", 15e9 / 8),
         ("15 Gbps", 15e9 / 8),
-        ("15gbps", 15e9 / 8),
         ("100mbps", 100e6 / 8),
         ("1Gbit/s", 125e6),
-        ("1Tbps", 125e9),
         ("10GbE", 1.25e9),
-        ("100 GBE", 12.5e9),
         ("2.5GbE", 312.5e6),
         ("25G Ethernet", 3.125e9),
         ("40GigE", 5e9),
-        ("9600bps", 1200.0),
-        ("1.5GB/s", 1.5e9),
         ("12GiB/s", 12 * 2**30),
-        ("1MiB/s", 2**20),
         ("2e3kB/s", 2e6),
-        (".5B/s", 0.5),
     ],
 )
 def test_bandwidth_is_bytes_per_second(text: str, value: float) -> None:
@@ -73,20 +65,15 @@ def test_the_other_quantities() -> None:
     [
         ("15", "has no unit"),
         (15, "15 has no unit"),
-        (1.5, "1.5 has no unit"),
         (True, "True: not a bandwidth"),
         (None, "None: not a bandwidth"),
-        (["15Gbps"], "list: not a bandwidth"),
-        ("", "not a bandwidth"),
         ("fast", "not a bandwidth"),
         ("nanGbps", "not a bandwidth"),
-        ("infGbps", "not a bandwidth"),
         ("١٥Gbps", "not a bandwidth"),
         ("-1Gbps", "cannot be negative"),
         ("1e999Gbps", "too large"),
         pytest.param(f"{'9' * 5000}Gbps", "a number of 5000 characters; at most 400 are allowed", id="endless"),
         ("15 parsec", "unknown unit 'parsec'"),
-        ("15Gib/parsec", "unknown unit 'Gib/parsec'"),
     ],
 )
 def test_a_bad_bandwidth_is_refused_with_the_text_and_examples(text: object, expected: str) -> None:
@@ -133,17 +120,12 @@ def test_a_unit_is_read_as_people_write_it() -> None:
     ("read", "text", "message"),
     [
         (units.bandwidth, "12GBPS", "gigabits or gigabytes per second? write 12Gbps or 12GB/s"),
-        (units.bandwidth, "15 GBps", "gigabits or gigabytes per second? write 15Gbps or 15GB/s"),
         (units.bandwidth, "15Gb", "gigabits or gigabytes per second? write 15Gbps or 15GB/s"),
-        (units.bandwidth, "15G", "gigabits or gigabytes per second? write 15Gbps or 15GB/s"),
         (units.bandwidth, "15mb/s", "megabits or megabytes per second? write 15Mbps or 15MB/s"),
         (units.bandwidth, "12gib/s", "gibibits or gibibytes per second? write 12Gibps or 12GiB/s"),
-        (units.bandwidth, "15 Gbit", "per second? write 15Gbit/s"),
         (units.bandwidth, "64KB/s", "1000 or 1024 bytes? write 64kB/s or 64KiB/s"),
         (units.nbytes, "64KB", "1000 or 1024 bytes? write 64kB or 64KiB"),
         (units.nbytes, "16Gb", "gigabits or gigabytes? a size is in bytes: write 16GB"),
-        (units.nbytes, "16G", "1000 or 1024 bytes? write 16GB or 16GiB"),
-        (units.nbytes, "16Gi", "bytes? write 16GiB"),
         (units.seconds, "10MS", "milliseconds or megaseconds? write 10ms"),
         (units.seconds, "10m", "minutes or milliseconds? write 10min or 10ms"),
     ],
@@ -169,12 +151,6 @@ def test_whatever_is_written_is_read_or_refused_in_one_line(quantity: units.Quan
     assert "\n" not in text
 
 
-def test_a_long_text_is_cut_in_the_message() -> None:
-    with pytest.raises(UnitError) as caught:
-        units.bandwidth("x" * 10_000)
-    assert len(str(caught.value)) < 200
-
-
 @settings(deadline=None, max_examples=60)
 @given(
     quantity=st.sampled_from(QUANTITIES),
@@ -182,13 +158,6 @@ def test_a_long_text_is_cut_in_the_message() -> None:
 )
 def test_exact_text_reads_back_as_the_same_number(quantity: units.Quantity, value: float) -> None:
     assert quantity.parse(quantity.exact(value)) == value
-
-
-@settings(deadline=None, max_examples=60)
-@given(value=st.floats(min_value=1e-12, max_value=1e6))
-def test_shown_times_keep_three_digits(value: float) -> None:
-    shown = units.format_seconds(value).replace(" ", "")
-    assert math.isclose(units.seconds(shown), value, rel_tol=6e-3)
 
 
 def test_shown_for_people() -> None:
@@ -218,15 +187,6 @@ def test_shown_for_people() -> None:
     assert units.format_fraction(0.0000587) == "0.01 %"
     assert units.format_fraction(0.00001) == "<0.01 %"
     assert units.format_fraction(0.0) == "0 %"
-
-
-def test_exact_prefers_a_readable_unit() -> None:
-    assert units.BANDWIDTH.exact(1.875e9) == "15Gbps"
-    assert units.BANDWIDTH.exact(150e9) == "150GB/s"
-    assert units.SECONDS.exact(200e-6) == "200us"
-    assert units.NBYTES.exact(2**31) == "2GiB"
-    assert units.FRACTION.exact(0.347) == "34.7%"
-    assert units.FRACTION.exact(0.0) == "0%"
 
 
 def test_three_digits_on_both_sides_of_every_step() -> None:
@@ -284,7 +244,7 @@ def test_shares_stand_where_they_may() -> None:
     assert "or shares (10%)" in SHARED.allowed
 
 
-@pytest.mark.parametrize("raw", ["0", "-1", "x", "", "1000000001", "101%", "0%", True, 2.5, None, [], [True]])
+@pytest.mark.parametrize("raw", ["0", "x", "1000000001", "101%", "0%", True, None, [True]])
 def test_what_is_no_number_of_a_layer(raw: Any) -> None:
     with pytest.raises(ScenarioError, match=r"^p: .* is not allowed; whole numbers of at least 1 or shares"):
         SHARED.read(raw, "p")

@@ -211,17 +211,6 @@ def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) ->
     assert what_if.against(first, pinned, [], files) == []
 
 
-def test_methods_of_other_epochs_are_compared_by_the_epoch(answers: Answers, tmp_path: Path) -> None:
-    files, first = Files(tmp_path, tmp_path), PageQuestion(methods=("full-graph",))
-    question = PageQuestion(methods=("graphsage",), pin=first.address())
-    (now,), (then,) = (what_if.rows_of(each, answers, files) for each in (question, first))
-    assert now.iteration_s < then.iteration_s
-    assert now.epoch_s > then.epoch_s
-    shown = str(what_if.against(question, [now], [then], files))
-    assert f"This is {now.epoch_s / then.epoch_s:.3g} times as long per epoch." in shown
-    assert what_if.headline(question, [now, then]).startswith("full-graph is the fastest per epoch at 15 Gbps: ")
-
-
 def test_a_pinned_upload_has_its_name_and_errors_of_a_name_it(answers: Answers, tmp_path: Path) -> None:
     files = Files(tmp_path, tmp_path)
     first = PageQuestion(graph=files.take("my ring.txt", write_graph(tmp_path).read_bytes()), gpus=2)
@@ -232,6 +221,17 @@ def test_a_pinned_upload_has_its_name_and_errors_of_a_name_it(answers: Answers, 
         with pytest.raises(ScenarioError, match=f"^{words}"):
             what_if.pinned_rows(PageQuestion(gpus=2, pin=gone.address()), answers, files)
     assert what_if.pinned_rows(first, answers, files) == []
+
+
+def test_methods_of_other_epochs_are_compared_by_the_epoch(answers: Answers, tmp_path: Path) -> None:
+    files, first = Files(tmp_path, tmp_path), PageQuestion(methods=("full-graph",))
+    question = PageQuestion(methods=("graphsage",), pin=first.address())
+    (now,), (then,) = (what_if.rows_of(each, answers, files) for each in (question, first))
+    assert now.iteration_s < then.iteration_s
+    assert now.epoch_s > then.epoch_s
+    shown = str(what_if.against(question, [now], [then], files))
+    assert f"This is {now.epoch_s / then.epoch_s:.3g} times as long per epoch." in shown
+    assert what_if.headline(question, [now, then]).startswith("full-graph is the fastest per epoch at 15 Gbps: ")
 
 
 def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
@@ -372,17 +372,12 @@ def test_an_impossible_path_is_an_error_in_one_line(tmp_path: Path, text: str) -
         ("/plan", "gpus", "-1", "--gpus: -1 is not allowed"),
         ("/plan", "gpus", "2,4", ""),
         ("/plan", "target_iteration", "fast", "--target-iteration: "),
-        ("/plan", "target_iteration", "200ms", ""),
-        ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
         ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
         ("/plan", "host", "g5.xlarge,g5.xlarg", "host: unknown 'g5.xlarg'"),
-        ("/plan", "host", "G4DN.12xlarge", ""),
         ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
-        ("/plan", "device", "t4,a10g", ""),
         ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),
         ("/timeline", "run", "nothing", "does not exist"),
         ("/validation", "runs", "run,nothing", "nothing: does not exist"),
-        ("/compare", "a", "", ""),
     ],
 )
 def test_a_field_says_what_is_wrong_with_it(folder: Path, path: str, name: str, text: str, wrong: str) -> None:

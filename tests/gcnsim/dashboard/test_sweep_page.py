@@ -45,13 +45,6 @@ def test_the_page_says_what_the_command_line_says(folder: Path) -> None:
     assert f"{len(document)} of 6 finished points shown." in text
 
 
-def test_the_table_has_the_points_in_order(folder: Path) -> None:
-    document = json_of("gcnsim", "sweep", "best", "points", folder=folder)
-    view: Any = sweep.view(read(folder="points"), Files(folder, folder), "dark")
-    body = view.children[-1].children.children[2].children
-    assert [int(row.children[0].children) for row in body] == [entry["point"] for entry in document]
-
-
 def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
     assert "No finished point passes the filter." in shown(folder, where="iteration_s < 0")
 

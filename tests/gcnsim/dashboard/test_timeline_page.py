@@ -100,13 +100,6 @@ def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Pat
     assert "the prediction: UNCALIBRATED" in shown
 
 
-def test_a_run_that_is_none_is_a_line(folder: Path, tmp_path: Path) -> None:
-    files = Files(folder, folder)
-    job = Jobs(tmp_path).start("timeline", timeline.options(read(run="points"), files))
-    job._thread.join(120)
-    assert files.shown(job.error or "").startswith("points/run.json: cannot be read")
-
-
 def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
     looking.open("/timeline?gpus=2&method=pipegcn&worker=1")
     looking.settled("/timeline")

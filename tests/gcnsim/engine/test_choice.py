@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -193,15 +192,6 @@ def test_an_engine_may_be_chosen(compiled: bytes, cache: Path, monkeypatch: pyte
     monkeypatch.setenv(choice.VARIABLE, "fast")
     with pytest.raises(ScenarioError, match=r"'fast' is not an engine; .*known: auto, compiled, reference"):
         engine()
-
-
-def test_the_doctor_names_the_engine(compiled: bytes, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor"]) == 0
-    assert "engine: reference (none is compiled yet; now: gcnsim doctor --compile)" in capsys.readouterr().out
-    put(cache, compiled)
-    choice._found.cache_clear()
-    assert main(["doctor", "--compile", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["engine"] == {"name": "compiled", "why": str(store.path())}
 
 
 def test_a_compiled_answer_is_the_same_bytes_and_never_imports_numba(compiled: bytes) -> None:

@@ -105,14 +105,6 @@ def test_all_pairs(kernel: Kernel, data: st.DataObject, grain: int) -> None:
     check(compared(kernel, pairs(data.draw, data.draw(st.integers(6, 9))), 3, grain), grain)
 
 
-@pytest.mark.slow
-@settings(many, max_examples=150)
-@given(st.data(), grains)
-def test_many_all_pairs(kernel: Kernel, data: st.DataObject, grain: int) -> None:
-    schedule = pairs(data.draw, data.draw(st.integers(6, 18)))
-    check(coarse(kernel, schedule, 4, grain), grain)
-
-
 @settings(many, max_examples=50)
 @given(schedules(), st.integers(1, 6))
 def test_a_grain_of_a_picosecond_is_exact_to_rounding(kernel: Kernel, schedule: Schedule, iterations: int) -> None:

@@ -70,8 +70,7 @@ def at(count: int) -> StopCondition:
     return lambda ends: ends.shape[0] >= count
 
 
-@pytest.mark.parametrize("name", ["psc-gcn", "full-graph"])
-@pytest.mark.parametrize("gpus", [3, 8])
+@pytest.mark.parametrize(("name", "gpus"), [("psc-gcn", 3), ("full-graph", 8)])
 def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: str, gpus: int) -> None:
     # Eight GPUs on servers of their own share their links as a matrix.
     cluster = {"gpus": gpus, "gpus_per_server": 1, "bandwidth": "10Gbps"}
@@ -152,7 +151,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
 many = settings(suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate])
 
 
-@settings(many, max_examples=50)
+@settings(many, max_examples=30)
 @given(schedules(), st.integers(1, 9), st.integers(1, 9))
 def test_random_networks(kernel: Kernel, schedule: Schedule, iterations: int, asked: int) -> None:
     compare(schedule, iterations, [uncompiled, kernel], at(asked))
@@ -265,8 +264,7 @@ def test_cores(kernel: Kernel, tmp_path: Path) -> None:
         ("full-graph", 6, 30),
         ("pipegcn", 6, 30),
         ("psc-gcn", 6, 30),
-        ("pipegcn", 16, 5),
-        pytest.param("full-graph", 16, 5, marks=pytest.mark.slow),
+        pytest.param("pipegcn", 16, 5, marks=pytest.mark.slow),
         pytest.param("psc-gcn", 16, 5, marks=pytest.mark.slow),
     ],
 )
@@ -320,7 +318,7 @@ def test_a_run_asks_after_every_iteration_what_the_reference_asks(kernel: Kernel
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("copies", [1, 15, 16, 40])
+@pytest.mark.parametrize("copies", [15, 16])
 def test_more_flows_of_a_kind_than_are_remembered(kernel: Kernel, copies: int) -> None:
     links = tuple(Link(f"l{index}", "nic", "a", "b", LinkSpec(1.0 + index, 0.1)) for index in range(3))
     builder = Builder("many", Cluster((0,), links), 1)

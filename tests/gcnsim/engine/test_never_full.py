@@ -55,7 +55,7 @@ def test_all_pairs_of_workers(kernel: Kernel, data: st.DataObject) -> None:
     compare(schedule, 3, [kernel])
 
 
-@pytest.mark.parametrize("bandwidth", ["1Gbps", "50Gbps", "200Gbps"])
+@pytest.mark.parametrize("bandwidth", ["50Gbps", "200Gbps"])
 def test_links_that_are_never_full_are_left_out_of_the_matrix(kernel: Kernel, bandwidth: str) -> None:
     schedule = written(scenario("psc-gcn", cluster={"gpus": 12, "gpus_per_server": 2, "bandwidth": bandwidth}))
     links = layout(schedule, 1).links

@@ -69,7 +69,7 @@ def alone(capacity: list[float], routes: list[Route], flow: Flow) -> float:
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "lazy"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_flows_end_when_those_of_simgrid_do(seed: int, full: bool) -> None:
     capacity, routes, flows = drawn(seed)
     found = ends(capacity, routes, flows, 0.0)
@@ -78,7 +78,7 @@ def test_random_flows_end_when_those_of_simgrid_do(seed: int, full: bool) -> Non
     assert later.max() > 1.1, "links were shared"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_they_do_with_a_latency_that_all_routes_have(seed: int) -> None:
     capacity, routes, flows = drawn(seed)
     found = ends(capacity, routes, flows, 0.125)
@@ -87,7 +87,7 @@ def test_they_do_with_a_latency_that_all_routes_have(seed: int) -> None:
     assert np.all(found > ends(capacity, routes, flows, 0.0))
 
 
-METHODS = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn", "pipegcn-gf", "sancus", "cagnet-1.5d", "roc")
+METHODS = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn", "sancus", "cagnet-1.5d", "roc")
 """Without threads on cores and queues, which SimGrid has none of."""
 
 

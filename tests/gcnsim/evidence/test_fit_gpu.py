@@ -12,8 +12,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit import calibrate
 from gcnsim.evidence.fit_gpu import fit_gpu
 from gcnsim.evidence.fitting import Laws, read_measurements
-from gcnsim.hardware import Curve, device
-from gcnsim.records.calibration import read_calibration, write_calibration
+from gcnsim.hardware import Curve
 from tests.gcnsim.evidence.made_calibration import DRAWING, HOST, NETWORK, write_measurements
 from tests.gcnsim.evidence.made_gpu import (
     CALL_S,
@@ -21,7 +20,6 @@ from tests.gcnsim.evidence.made_gpu import (
     DEVICE,
     MAP_BESIDE,
     SUM_BESIDE,
-    T4S,
     UNPINNED,
     known_gpu,
     measurements,
@@ -137,21 +135,6 @@ def test_a_missing_kernel_is_named(tmp_path: Path, kernel: str) -> None:
         fit(tmp_path, without(kernel))
 
 
-def test_without_transfers_the_network_stays_that_of_the_catalogue(tmp_path: Path) -> None:
-    laws = fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
-    assert laws.network == {}
-    assert "message_s" not in laws.host
-
-
-def test_the_record_is_of_the_catalogues_device(tmp_path: Path) -> None:
-    record = calibrate(write_measurements(tmp_path / "profile.json", measurements()))
-    assert (record.device, record.machine["gpus"]) == ("t4", list(T4S))
-    assert set(record.figures) == {"device", "host", "network", "copies"}
-    assert record.figures["device"]["memory_bandwidth"].value < device("t4").memory_bandwidth.value
-    write_calibration(tmp_path / "c.json", record)
-    assert read_calibration(tmp_path / "c.json") == record
-
-
 @pytest.mark.parametrize(
     ("gpus", "message"),
     [
@@ -168,3 +151,9 @@ def test_unknown_and_mixed_gpus_are_refused(tmp_path: Path, gpus: list[str], mes
         calibrate(path)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
+
+
+def test_without_transfers_the_network_stays_that_of_the_catalogue(tmp_path: Path) -> None:
+    laws = fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
+    assert laws.network == {}
+    assert "message_s" not in laws.host

@@ -37,11 +37,6 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
     assert residual.mape == pytest.approx(0.0, abs=1e-6)
 
 
-def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:
-    laws = fit(tmp_path, measurements())
-    assert all(figure.reference for part in (laws.host, laws.network) for figure in part.values())
-
-
 def test_workers_of_two_threads_fill_both_cores(tmp_path: Path) -> None:
     document = measurements()
     document["options"]["threads"] = 2
@@ -52,11 +47,6 @@ def test_workers_of_two_threads_fill_both_cores(tmp_path: Path) -> None:
 def test_sharing_needs_a_kernel_in_as_many_processes_as_cores(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"no kernel ran in 2 processes; python -m runtime.measure --links"):
         fit(tmp_path, without("shared_spmm"))
-
-
-def test_without_messages_nothing_is_told_of_links(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"has no transfers; python -m runtime.measure --links measures them"):
-        fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
 
 
 def test_links_of_gpus_have_no_busy_cores(tmp_path: Path) -> None:

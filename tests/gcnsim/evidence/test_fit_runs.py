@@ -146,11 +146,6 @@ def test_measurements_of_another_kind_and_runs_of_another_machine_are_refused(
     assert str(caught.value) == f"{folder}: ran on Xeon, but EPYC was measured"
 
 
-def test_runs_on_cores_need_the_times_of_their_parts(tmp_path: Path, write_run: WriteRun) -> None:
-    with pytest.raises(ScenarioError, match=r"runs need the times of their kernels; allowed: with --measured-compute"):
-        calibrate(write_measurements(tmp_path / "links.json"), [write_run("a")])
-
-
 def test_ranges_reach_from_the_lowest_to_the_highest(write_run: WriteRun) -> None:
     runs: list[RecordedRun] = [
         read_recorded_run(write_run("a")),
@@ -278,3 +273,8 @@ def test_measured_compute_is_all_beside_busy_cores_or_all_alone(tmp_path: Path) 
     write_calibration(tmp_path / "alone.json", record)
     with pytest.raises(ScenarioError, match=r"alone.json was fitted with compute measured alone, .*was measured b"):
         judge(runs[1:], tmp_path / "alone.json", measured=busy)
+
+
+def test_runs_on_cores_need_the_times_of_their_parts(tmp_path: Path, write_run: WriteRun) -> None:
+    with pytest.raises(ScenarioError, match=r"runs need the times of their kernels; allowed: with --measured-compute"):
+        calibrate(write_measurements(tmp_path / "links.json"), [write_run("a")])

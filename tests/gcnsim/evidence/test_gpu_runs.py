@@ -109,18 +109,6 @@ def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:
         assert name not in world.found.figures["host"], "no law of a GPU worker reads it"
 
 
-def test_shares_of_links_stay_shares() -> None:
-    record = calibrate_none()
-    found = moved(record, [Coefficient("copies", "efficiency", "r")], np.log([4.0]))
-    assert found.figures["copies"]["efficiency"].value == 1.0
-
-
-def calibrate_none() -> Calibration:
-    """A record with nothing but a link at half its rate."""
-    figures = {"device": {}, "host": {}, "network": {}, "copies": {"efficiency": Fitted(0.5, "chosen for a test")}}
-    return Calibration("t4", {}, {}, (), figures, (), {}, (), None, None, None, {}, 0.0)
-
-
 def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun) -> None:
     measured = write_measurements(tmp_path / "profile.json", measurements())
     cores = write_measurements(tmp_path / "cores.json", of_cores())

@@ -120,8 +120,3 @@ def test_a_question_is_asked_as_its_machine_is() -> None:
     mixed = of_scenario(scenario(gpus_per_server=2, devices=["t4", "a10g"]))
     assert mixed is not None
     assert Unlike("unequal GPUs", 0) in mixed.unlike
-
-
-def test_cores_and_fitted_figures_have_none() -> None:
-    assert of_scenario(scenario(device="cpu-core")) is None
-    assert of_scenario(scenario(device="rtx-2080-ti", platform="rtx-2080-ti-server")) is None

@@ -14,7 +14,6 @@ from gcnsim.api import simulate
 from gcnsim.core.errors import FileError
 from gcnsim.evidence.published_answers import answer
 from gcnsim.evidence.published_facts import SHIPPED, read_published
-from gcnsim.evidence.published_quantities import QUANTITIES
 from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting
 from gcnsim.evidence.table_cells import reproduce
 from gcnsim.graph.generate import outline
@@ -65,10 +64,7 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
         ("{partitions: 2, method: gcn, dataset: reddit, use: guess}", "unknown use 'guess'"),
         ("{partitions: 2, method: gcn, dataset: reddit, use: predict}", "has no metrics"),
         (f"{{{KEY}, use: calibrate, total_s: .nan, metrics: [total_s]}}", "total_s: nan is not allowed; .* above 0"),
-        (f"{{{KEY}, use: calibrate, total_s: .inf, metrics: [total_s]}}", "total_s: inf is not allowed"),
         (f"{{{KEY}, use: calibrate, total_s: 0, metrics: [total_s]}}", "total_s: 0 is not allowed"),
-        (f"{{{KEY}, use: calibrate, reduce_s: -1, metrics: [reduce_s]}}", "reduce_s: -1 is not allowed; .* at least 0"),
-        (f"{{{KEY}, use: calibrate, total_s: true, metrics: [total_s]}}", "total_s: True is not a number above 0"),
         (f"{{{KEY}, use: calibrate, total_s: 1 s, metrics: [total_s]}}", "total_s: '1 s' is not a number above 0"),
         (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: is empty, not a number above 0"),
         (f"{{{KEY}, use: predict, metrics: [total_s, total_s]}}", "metrics: total_s, total_s; each once"),
@@ -103,15 +99,6 @@ def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, message
         reproduce(read_published(folder_with(tmp_path, row)))
 
 
-def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
-    for none in (tmp_path, tmp_path / "other.yaml", tmp_path / "nowhere"):
-        with pytest.raises(FileError, match="is not a folder of published facts"):
-            read_published(none)
-    (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
-    with pytest.raises(FileError, match="is not a file of published facts"):
-        read_published(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -129,18 +116,6 @@ def test_a_table_that_cannot_be_is_refused(tmp_path: Path, text: str, message: s
     assert str(tmp_path / "pipegcn.yaml") in str(caught.value)
 
 
-def test_a_row_given_twice_is_refused(tmp_path: Path) -> None:
-    row = f"{{{KEY}, use: predict, metrics: [total_s]}}"
-    with pytest.raises(FileError, match="is given twice"):
-        read_published(folder_with(tmp_path, f"{row}\n  - {row}"))
-
-
-def test_partitions_are_the_gpus_of_all_servers(tmp_path: Path) -> None:
-    row = f"{{{KEY}, nodes_x_gpus: 2x2, use: predict, metrics: [total_s]}}"
-    with pytest.raises(FileError, match="nodes_x_gpus is '2x2', which is not 2 partitions"):
-        reproduce(read_published(folder_with(tmp_path, row)))
-
-
 def test_the_package_holds_no_value_of_a_row_to_be_predicted() -> None:
     rows = read_published()
     tables = {"bns_gcn", "pagraph", "pipegcn", "psc_gcn", "sancus"}
@@ -152,12 +127,6 @@ def test_the_package_holds_no_value_of_a_row_to_be_predicted() -> None:
     content = {path.stem: path.read_text(encoding="utf-8") for path in SHIPPED.glob("*.yaml")}
     assert all(text.count("cite: ") > 1 for name, text in content.items() if name != "remeasured")
     assert content["remeasured"].count("place: ") == 3
-
-
-def test_every_metric_of_a_system_with_a_schedule_is_known() -> None:
-    ours = {"full_graph", "gcn", "pipegcn", "psc_gcn", "bns_gcn"}
-    requested = {name for row in read_published() if row.fields.get("method") in ours for name in row.metrics}
-    assert requested <= QUANTITIES.keys()
 
 
 ROW: dict[str, Any] = {
@@ -228,12 +197,9 @@ def test_what_cannot_be_set_up_has_a_reason(tmp_path: Path, more: dict[str, Any]
         ({"paper": ["p"]}, "row 1: paper .* is not one of the file's papers"),
         ({"platform": "nowhere"}, "row 1: platform 'nowhere' is not one of the file's platforms"),
         ({"class": "guess"}, "row 1: unknown class 'guess'; allowed: calibrate, predict"),
-        ({"class": ["calibrate"]}, "row 1: unknown class"),
         ({"layers": 0}, "row 1: layers: 0 is not allowed"),
-        ({"linear_layers": "one"}, "row 1: linear_layers: 'one' is not"),
         ({"method": 7}, "row 1: method is 7; allowed: a text"),
         ({"value": -1.0}, "row 1: value: -1 is not allowed; .*, as the row is to calibrate"),
-        ({"value": None}, "row 1: value: is empty, not"),
     ],
 )
 def test_what_is_wrong_with_a_row_is_one_line(tmp_path: Path, more: dict[str, Any], message: str) -> None:
@@ -309,3 +275,24 @@ def _make_row_scenario(name: str, method: str, parts: int | None) -> RowScenario
     workers, nodes = row.cluster.gpus, 232_965
     boundary = nodes * (1.0 - 1.0 / workers) if at_random else None
     return RowScenario(replace(row, method=own), System(method, at_random=at_random), boundary=boundary, parts=parts)
+
+
+def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
+    for none in (tmp_path, tmp_path / "other.yaml", tmp_path / "nowhere"):
+        with pytest.raises(FileError, match="is not a folder of published facts"):
+            read_published(none)
+    (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(FileError, match="is not a file of published facts"):
+        read_published(tmp_path)
+
+
+def test_a_row_given_twice_is_refused(tmp_path: Path) -> None:
+    row = f"{{{KEY}, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="is given twice"):
+        read_published(folder_with(tmp_path, f"{row}\n  - {row}"))
+
+
+def test_partitions_are_the_gpus_of_all_servers(tmp_path: Path) -> None:
+    row = f"{{{KEY}, nodes_x_gpus: 2x2, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="nodes_x_gpus is '2x2', which is not 2 partitions"):
+        reproduce(read_published(folder_with(tmp_path, row)))

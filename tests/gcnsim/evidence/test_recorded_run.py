@@ -17,7 +17,7 @@ from gcnsim.methods.sancus import Sancus
 from gcnsim.records.compute_reading import measured_compute
 from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.records.run_files import Cluster
-from gcnsim.scenario import Scenario, from_mapping, to_mapping
+from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.open_source import open_source
@@ -90,12 +90,6 @@ def test_dropout_arrives(make_scenario: Callable[..., Scenario]) -> None:
     assert make_scenario().workload.dropout == 0.0, "what a run did not drop is not what a question leaves open"
 
 
-def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
-    document = run_document(Options(threads=1, layers=1), widths=(32, 8))
-    run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
-    assert scenario_of(run).workload.layers == 1
-
-
 def test_the_emulated_cluster_arrives(make_scenario: Callable[..., Scenario]) -> None:
     emulation = EMULATED | {"hosts": 3, "workers_per_host": 2, "latency_s": 5e-4, "latency_by": "netem"}
     cluster = make_scenario("c.json", emulation, workers=6).cluster
@@ -105,21 +99,10 @@ def test_the_emulated_cluster_arrives(make_scenario: Callable[..., Scenario]) ->
     assert (cluster.device, cluster.shared_cores, cluster.calibration) == ("cpu-core", True, "c.json")
 
 
-def test_an_emulation_without_latency_leaves_it_to_the_calibration(make_scenario: Callable[..., Scenario]) -> None:
-    assert make_scenario().cluster.latency is None
-
-
 def test_workers_of_one_machine_talk_through_its_memory(make_scenario: Callable[..., Scenario]) -> None:
     cluster = make_scenario(emulation=None, workers=3).cluster
     assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (3, 3, 1)
     assert not cluster.shared_cores
-
-
-def test_it_is_a_scenario_like_any_other(make_scenario: Callable[..., Scenario], tmp_path: Path) -> None:
-    found = make_scenario(method="psc-gcn", knobs=KNOBS)
-    assert found.name == "run"
-    assert found.workload.trace == str(tmp_path / "run" / "access.trace")
-    assert from_mapping(to_mapping(found), "again") == found
 
 
 def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
@@ -173,11 +156,6 @@ def test_a_run_with_default_threads_is_what_it_was(make_scenario: Callable[..., 
     assert scenario_of(run).cluster.threads == 4
 
 
-def test_kernels_arrive(make_scenario: Callable[..., Scenario]) -> None:
-    scenario = make_scenario(aggregator="numba")
-    assert (scenario.cluster.aggregator, scenario.cluster.threads) == ("numba", 1)
-
-
 @pytest.mark.parametrize("threads", [None, 1, 8])
 def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads: int | None) -> None:
     place = Cluster(2, 2, 1.25e9, 1.175e9)
@@ -193,12 +171,6 @@ def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads:
 def test_the_transport_of_a_run_on_gpus_is_its_backends(write_run: WriteRun, backend: str, transport: str) -> None:
     run = read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn", backend=backend)))
     assert scenario_of(run).cluster.transport == transport
-
-
-def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
-    scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
-    kinds = {op.kind for op in simulate_scenario(scenario, open_source(scenario)).run.schedule.ops}
-    assert {OpKind.D2H, OpKind.WIRE, OpKind.H2D} <= kinds
 
 
 @pytest.mark.parametrize("gpus", [("Tesla T4", "Tesla P4"), ("Tesla P4", "Tesla P4")])

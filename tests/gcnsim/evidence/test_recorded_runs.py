@@ -165,26 +165,6 @@ def test_a_trace_beside_a_simulated_scenario(tmp_path: Path) -> None:
     assert "measured by the PyTorch profiler" in render_comparison(found)
 
 
-def test_an_unknown_gpu_is_told_as_the_driver_calls_it(tmp_path: Path) -> None:
-    made = document(cuda_events())
-    made["deviceProperties"] = [{"id": 0, "name": "Radiant 9"}]
-    side = report_of_profile(write(tmp_path / "t.json", made), "mine")
-    assert side.facts == {"cluster.gpus": "1", "cluster.device": "Radiant 9"}
-    assert side.setting.startswith("1 GPU, 4 iterations, ")
-    made["deviceProperties"] = None
-    assert report_of_profile(write(tmp_path / "t.json", made), "mine").facts == {"cluster.gpus": "1"}
-
-
-def test_names_count_for_traces_alone(tmp_path: Path) -> None:
-    names = tmp_path / "names.yaml"
-    names.write_text("schema: gcnsim.trace-names/1\nnames: {ignore: ['*nccl*']}\n")
-    traces = folder(tmp_path / "traces")
-    found = compare(traces, traces, names=names)
-    assert next(part["a"] for part in found["parts"] if part["part"] == "exposed_comm_s") == pytest.approx(0.01)
-    with pytest.raises(ScenarioError, match=r"^--names: neither A nor B is a profiler's trace"):
-        compare(SCENARIO, SCENARIO, names=names)
-
-
 NODES = 16
 
 
@@ -246,6 +226,11 @@ def test_batches_of_another_run_are_refused_in_one_line(
     assert "\n" not in str(content.value)
 
 
-def test_a_share_of_all_nodes_is_asked_as_it_was_trained(write_run: WriteRun) -> None:
-    run = read_recorded_run(write_run("b", method="clustergcn", knobs={"subgraph": 0.05}))
-    assert scenario_of(run).method.values()["subgraph"] == 0.05
+def test_an_unknown_gpu_is_told_as_the_driver_calls_it(tmp_path: Path) -> None:
+    made = document(cuda_events())
+    made["deviceProperties"] = [{"id": 0, "name": "Radiant 9"}]
+    side = report_of_profile(write(tmp_path / "t.json", made), "mine")
+    assert side.facts == {"cluster.gpus": "1", "cluster.device": "Radiant 9"}
+    assert side.setting.startswith("1 GPU, 4 iterations, ")
+    made["deviceProperties"] = None
+    assert report_of_profile(write(tmp_path / "t.json", made), "mine").facts == {"cluster.gpus": "1"}

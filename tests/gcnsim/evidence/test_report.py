@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gcnsim import __version__
-from gcnsim.evidence.published_answers import loaded_bytes, partition_seconds
+from gcnsim.evidence.published_answers import loaded_bytes
 from gcnsim.evidence.published_facts import SHIPPED, read_published
 from gcnsim.evidence.setting_facts import differing, facts_of, facts_of_row
 from gcnsim.evidence.table_cells import TOLERANCE, Cell, reproduce
@@ -20,10 +20,8 @@ from gcnsim.evidence.validation import COLUMNS, by_configuration, kendall, paylo
 from gcnsim.hardware import platform, platforms
 from gcnsim.records.calibration import Source, content_hash, write_calibration
 from gcnsim.results import Row
-from gcnsim.simulation.source import RangeEnd
 from gcnsim.timeline.breakdown import PHASES
 from gcnsim.trace.counts import BatchCounts
-from gcnsim.workload import dataset
 from tests.gcnsim.evidence.made_calibration import MACHINE, calibration
 from tests.gcnsim.evidence.made_validation import SETTING, four, judged
 from tests.gcnsim.results.made import DOCUMENT
@@ -225,26 +223,10 @@ def cells() -> list[Cell]:
     return reproduce([row for row in read_published(SHIPPED) if row.paper == "pagraph"])
 
 
-def test_every_row_has_a_prediction_and_an_interval(cells: list[Cell]) -> None:
-    assert {cell.metric for cell in cells} == {"pagraph_gb", "reduction_pct", "partition_minutes"}
-    for cell in cells:
-        assert cell.predicted is not None, cell.reason
-        assert cell.low is not None
-        assert cell.high is not None
-        assert 0.0 < cell.low < cell.predicted < cell.high
-
-
 def test_the_row_that_may_be_fitted_is_met(cells: list[Cell]) -> None:
     (judged,) = [cell for cell in cells if cell.judged]
     assert (judged.metric, judged.use) == ("partition_minutes", "calibrate")
     assert judged.error == pytest.approx(0.0, abs=0.01)
-
-
-def test_larger_features_leave_more_to_load(cells: list[Cell]) -> None:
-    """The share of rows that the GPU holds falls from dataset to dataset, so does what the cache saves."""
-    saved = [cell.predicted for cell in cells if cell.metric == "reduction_pct"]
-    assert None not in saved
-    assert saved == sorted(saved, key=lambda value: -(value or 0.0))
 
 
 def test_loaded_bytes_are_misses_of_an_epoch() -> None:
@@ -259,14 +241,6 @@ def test_loaded_bytes_are_misses_of_an_epoch() -> None:
         per_epoch=5,
     )
     assert loaded_bytes(batches, 16) == 30 * 5 * 4 * 16
-
-
-def test_partitioning_takes_longer_the_more_hops_and_the_wider_the_degrees() -> None:
-    facts = dataset("livejournal")
-    one, two = (partition_seconds(facts, hops, RangeEnd.LIKELY) for hops in (1, 2))
-    assert one < two / 10
-    wide, _, narrow = (partition_seconds(facts, 2, bound) for bound in RangeEnd)
-    assert narrow < two < wide
 
 
 def test_a_row_has_its_own_machine_not_that_of_the_first() -> None:

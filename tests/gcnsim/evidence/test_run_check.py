@@ -90,11 +90,6 @@ def test_runs_on_cores_say_what_measures_their_parts(write_run: WriteRun, record
         assert "\n" not in text
 
 
-def test_no_runs_are_refused(record: Path) -> None:
-    with pytest.raises(ScenarioError, match="no run folder given"):
-        judge([], record)
-
-
 def test_a_run_that_the_calibration_used_is_refused(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("a")
     used = Source("run", "other name", read_recorded_run(folder).sha256)
@@ -280,3 +275,8 @@ def test_of_two_models_on_the_same_parts_the_run_s_own_answers(write_run: WriteR
     assert found.predicted_s == judge([folder], None, measured=[own])[0][0].predicted_s
     with pytest.raises(ScenarioError, match=r"workload\.hidden: 32 is not what .* has measured: 64"):
         judge([folder], None, measured=[other])
+
+
+def test_no_runs_are_refused(record: Path) -> None:
+    with pytest.raises(ScenarioError, match="no run folder given"):
+        judge([], record)

@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.evidence.published_answers import RangeOfResults, TableValues, _reduce_seconds, answer
+from gcnsim.evidence.published_answers import RangeOfResults, TableValues, answer
 from gcnsim.evidence.published_facts import read_published
 from gcnsim.evidence.published_quantities import predicted
-from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting, settings
-from gcnsim.evidence.table_cells import Cell, as_row, error_of, reproduce, vanilla_of
+from gcnsim.evidence.published_systems import RowScenario, System, scenario_of_row, setting
+from gcnsim.evidence.table_cells import Cell, error_of, reproduce, vanilla_of
 from gcnsim.methods import Method, create_method
-from gcnsim.scenario import SCHEMA, from_mapping, load_scenario
-from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.published_tables import TableSource
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.workload import dataset
@@ -99,24 +97,6 @@ def test_what_falls_as_the_iteration_takes_longer_has_its_ends_the_other_way_rou
     assert predicted("epochs_per_s", RangeOfResults(slower, slower, slower), None) == pytest.approx((0.5, 0.5, 1.0))
 
 
-def test_a_worker_alone_reduces_with_nobody() -> None:
-    alone = simulate_scenario(
-        from_mapping({"schema": SCHEMA, "cluster": {"gpus": 1}, "run": {"iterations": 2}}, "test")
-    )
-    assert _reduce_seconds(alone) == 0.0
-
-
-def test_a_cell_as_plain_data_holds_all_that_is_told(cells: list[Cell]) -> None:
-    content = [as_row(cell) for cell in cells]
-    assert [(row["paper"], row["table"], row["metric"]) for row in content] == [
-        ("pipegcn", "table4", cell.metric) for cell in cells
-    ]
-    for row, cell in zip(content, cells, strict=True):
-        assert row["nulls"] == dict(cell.nulls)
-        assert (row["predicted"], row["error"], row["fitted"]) == (cell.predicted, cell.error, cell.fitted)
-        assert "judged" not in row
-
-
 def test_what_is_counted_is_uncertain_too() -> None:
     run = TableValues(1.0, 0.8, 1.3, 0.35, 0.6, 0.05, 0.0, forward_bytes=1e8, memory=2.0)
     ends = RangeOfResults(run, run, run)
@@ -139,13 +119,6 @@ tables:
     edges, nodes = reproduce(read_published(tmp_path), spread=False)
     assert edges.nulls["scaled"] == edges.nulls["vanilla"]
     assert nodes.nulls["scaled"] < 0.8 * nodes.nulls["vanilla"]
-
-
-def test_smoothing_costs_a_little(cells: list[Cell]) -> None:
-    plain, smoothed = cells[2].predicted, cells[3].predicted
-    assert plain is not None
-    assert smoothed is not None
-    assert 0.9 * plain < smoothed < plain
 
 
 def test_a_system_without_a_schedule_has_a_reason_and_no_prediction(cells: list[Cell]) -> None:
@@ -191,14 +164,6 @@ def test_no_boundary_node_at_rate_0_and_all_at_rate_1() -> None:
 
     assert at(create_method("bns-gcn", rate=0.0)) == 0.0
     assert at(create_method("bns-gcn", rate=1.0)) == at(create_method("full-graph"))
-
-
-def test_every_setting_is_among_the_scenarios() -> None:
-    for name in settings():
-        shipped = ROOT / "gcnsim" / "data" / "reproduction" / f"{name}.yaml"
-        assert (ROOT / "scenarios" / f"{name}.yaml").resolve() == shipped, "stored once, linked to"
-        # PaGraph's tables print no time that its platform could be fitted to.
-        assert (load_scenario(shipped).cluster.platform is None) == name.startswith(("pagraph-", "remeasured-"))
 
 
 BLOCKS = """\

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,14 +10,8 @@ from hypothesis import strategies as st
 
 from gcnsim.core.errors import GraphError
 from gcnsim.core.ids import AnyArray, Int32Array, IntArray
-from gcnsim.graph import Graph, build_csr, csr, from_networkx, graph_notes, graph_warnings, induced, load_graph
+from gcnsim.graph import Graph, build_csr, csr, from_networkx, graph_warnings, induced
 from gcnsim.graph.csr import Cleaning, from_csr
-
-
-def test_counts_and_degrees_of_a_path() -> None:
-    graph = build_csr(np.array([0, 1]), np.array([1, 2]), 4, "path")
-    assert (graph.nodes, graph.entries) == (4, 4)
-    assert graph.degrees.tolist() == [1, 2, 1, 0]
 
 
 def test_the_content_hash_depends_on_the_structure_alone() -> None:
@@ -36,7 +28,7 @@ def test_cleaning_speaks_in_one_line() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_it_is_the_matrix_without_the_others_rows_and_columns(seed: int) -> None:
     generator = np.random.default_rng(seed)
     ends = generator.integers(0, 40, (2, 120))
@@ -94,12 +86,6 @@ def test_a_clean_graph_built_again_is_the_same_and_reports_no_change(pairs: _Pai
     assert again.content_hash() == graph.content_hash()
 
 
-def test_unsorted_rows_are_sorted_without_counting_as_a_change() -> None:
-    graph = from_csr(np.array([0, 2, 3, 4]), np.array([2, 1, 0, 0]), "star")
-    assert graph.indices.tolist() == [1, 2, 0, 0]
-    assert graph.cleaning == Cleaning()
-
-
 def test_hundreds_of_duplicates_of_one_edge_neither_cancel_nor_overflow() -> None:
     graph = _build([(0, 1)] * 512 + [(1, 0)] * 256, 2)
     assert graph.entries == 2
@@ -117,24 +103,16 @@ def test_arrays_are_read_only_and_apart_from_the_callers() -> None:
         graph.indices[0] = 0
 
 
-def test_unsigned_and_narrow_integers_are_accepted() -> None:
-    graph = from_csr(np.array([0, 1, 2], dtype=np.uint64), np.array([1, 0], dtype=np.uint8), "pair")
-    assert graph.indptr.dtype == np.int64
-    assert graph.indices.dtype == np.int32
-
-
 @pytest.mark.parametrize(
     ("indptr", "indices", "message"),
     [
         ([0, 2, 1, 3], [1, 2, 0], "decreases after row 1"),
         ([1, 2, 3], [1, 0, 1], "runs from 1 to 3; it must run from 0 to 3"),
-        ([0, 1, 1], [1, 0], "runs from 0 to 1; it must run from 0 to 2"),
         ([0, 1, 2], [1, 2], "node id 2 is out of range; 0 to 1 are allowed"),
         ([0, 1, 2], [1, -1], "node id -1 is out of range"),
         ([0.0, 1.0, 2.0], [1, 0], "indptr is float64[3]; integers[N + 1] are needed"),
         ([0, 1, 2], [1.0, 0.0], "node ids are float64[2]; a 1-D array of integers is needed"),
         ([0], [], "empty graph: 0 nodes"),
-        ([0, 0, 0], [], "empty graph: no edge between two different nodes (2 nodes, 0 self-loops)"),
         ([0, 1, 2], [0, 1], "empty graph: no edge between two different nodes (2 nodes, 2 self-loops)"),
     ],
 )
@@ -186,30 +164,11 @@ def test_few_isolated_nodes_are_no_reason_to_warn() -> None:
     )
 
 
-def test_a_note_of_one_number_and_of_two_kinds_is_plain_english(tmp_path: Path) -> None:
-    path = tmp_path / "gap.txt"
-    path.write_text("0 1\n1 3\n")
-    assert graph_warnings(load_graph(path)) == (
-        "gap: 1 of 4 nodes are isolated (no edges): the ids have gaps, 1 number does not occur; --ids compact leaves "
-        "them out",
-    )
-    path.write_text("user,item,rating\n0,0,5\n1,1,4\n2,0,3\n")
-    graph = load_graph(path)
-    second = "nodes of the second column are another kind, numbered from 3"
-    assert graph_notes(graph) == ("gap: ignored: rating", f"gap: {second}")
-    assert str(graph.cleaning) == f"added 3 reverse entries, ignored: rating; {second}"
-
-
 def test_nodes_that_compare_are_sorted_whatever_their_insertion() -> None:
     graph = from_networkx(nx.Graph([(30, 20), (20, 10)]), "path")
     assert graph.name == "path"
     assert graph.indices.tolist() == [1, 0, 2, 1]
     assert graph.cleaning == Cleaning()
-
-
-def test_nodes_that_do_not_compare_keep_their_insertion() -> None:
-    graph = from_networkx(nx.Graph([("a", 1), (1, (2, 3))]))
-    assert graph.degrees.tolist() == [1, 2, 1]
 
 
 def test_attributes_of_edges_and_nodes_are_named() -> None:
@@ -227,9 +186,9 @@ def test_directed_multigraph_and_loop_are_cleaned() -> None:
     assert from_networkx(nx.Graph([(0, 1), (1, 1)])).cleaning == Cleaning(1, 0, 0)
 
 
-def test_the_karate_club_has_its_known_counts() -> None:
-    graph = from_networkx(nx.karate_club_graph())
-    assert (graph.nodes, graph.entries, int(graph.degrees.max())) == (34, 2 * 78, 17)
+def test_nodes_that_do_not_compare_keep_their_insertion() -> None:
+    graph = from_networkx(nx.Graph([("a", 1), (1, (2, 3))]))
+    assert graph.degrees.tolist() == [1, 2, 1]
 
 
 def test_nothing_to_partition_is_refused() -> None:

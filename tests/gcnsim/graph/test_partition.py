@@ -48,24 +48,6 @@ def test_random_and_block_sizes_differ_by_at_most_one(skewed: Graph, method: str
         assert sizes.max() - sizes.min() <= 1
 
 
-def test_blocks_are_contiguous_and_random_is_not(skewed: Graph) -> None:
-    assert np.all(np.diff(partition_graph(skewed, 5, "block").owner) >= 0)
-    assert np.any(np.diff(partition_graph(skewed, 5, "random").owner) < 0)
-
-
-@pytest.mark.parametrize(("method", "objective"), [("metis", "vol"), ("metis", "cut"), ("random", "vol")])
-def test_the_seed_decides(skewed: Graph, method: str, objective: str) -> None:
-    first = partition_graph(skewed, 4, method, objective, seed=3).owner
-    assert np.array_equal(first, partition_graph(skewed, 4, method, objective, seed=3).owner)
-    assert not np.array_equal(first, partition_graph(skewed, 4, method, objective, seed=4).owner)
-
-
-def test_the_label_names_method_and_objective(skewed: Graph) -> None:
-    assert partition_graph(skewed, 2).method == "metis-vol"
-    assert partition_graph(skewed, 1, objective="cut").method == "metis-cut"
-    assert partition_graph(skewed, 2, "block", seed=9).seed == 9
-
-
 @pytest.mark.parametrize(
     ("parts", "method", "objective", "message"),
     [
@@ -183,12 +165,6 @@ def test_a_degenerate_partition_is_told(edges: int, owners: list[int], message: 
     assert not message or message in found[0]
 
 
-def test_one_part_holds_everything_rightly() -> None:
-    graph = ring(12, 3)
-    cut = Partitioning(np.zeros(12, np.int32), 1, "file", 0, graph.name, graph.content_hash())
-    assert partition_warnings(split(graph, cut)) == ()
-
-
 def test_a_star_cut_off_its_centre_by_hand() -> None:
     graph = build_csr(np.zeros(4, dtype=np.int64), np.arange(1, 5), 5, "star")
     owner = np.array([0, 0, 1, 1, 1], dtype=np.int32)
@@ -200,12 +176,6 @@ def test_a_star_cut_off_its_centre_by_hand() -> None:
     assert facts.replication == pytest.approx(1.8)
     assert facts.balance == pytest.approx(3 / 2.5)
     assert facts.entry_balance == pytest.approx(5 / 4)  # the centre's part has 4 + 1 of 8 entries
-
-
-def test_the_whole_graph_in_one_part_communicates_nothing(skewed: Graph) -> None:
-    facts = partition_facts(split(skewed, partition_graph(skewed, 1)))
-    assert (facts.parts, facts.nodes, facts.communication_volume, facts.cut_entries) == (1, 400, 0, 0)
-    assert facts.replication == 1.0
 
 
 def test_of_each_figure_the_largest_measure_is_taken() -> None:

@@ -26,7 +26,7 @@ def _global_ids(part: Part) -> IntArray:
     return np.concatenate([part.inner, part.boundary])
 
 
-@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("parts", [1, 7])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_parts_rows_are_the_graphs_rows(skewed: Graph, method: str, parts: int) -> None:
     owner = partition_graph(skewed, parts, method)
@@ -63,14 +63,6 @@ def test_the_kth_row_received_is_the_kth_row_sent(skewed: Graph) -> None:
         assert np.diff(m.boundary_ptr).tolist() == [rows.size for rows in received]
 
 
-def test_one_part_holds_everything_and_borders_on_nothing(skewed: Graph) -> None:
-    (part,) = split(skewed, partition_graph(skewed, 1))
-    assert (part.inner_nodes, part.boundary_nodes, part.entries) == (skewed.nodes, 0, skewed.entries)
-    assert part.columns.tolist() == skewed.indices.tolist()
-    assert part.boundary_ptr.tolist() == [0, 0]
-    assert own_send_sets(part)[0].size == 0
-
-
 def test_a_four_cycle_by_hand() -> None:
     graph = build_csr(np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0]), 4, "cycle")
     owner = np.array([1, 0, 0, 1], dtype=np.int32)
@@ -100,13 +92,6 @@ def test_one_part_alone_is_the_one_of_the_split(nodes: int, edges: int, parts: i
             first, last = other.boundary_ptr[n : n + 2]
             assert part.inner[rows].tolist() == other.boundary[first:last].tolist()
         assert all(rows.dtype == np.int64 and not rows.flags.writeable for rows in sets)
-
-
-def test_a_rank_without_a_part_is_refused(skewed: Graph) -> None:
-    partitioning = partition_graph(skewed, 3)
-    for rank in (-1, 3):
-        with pytest.raises(GraphError, match=f"skewed: part {rank} of 3; 0 to 2 are there"):
-            part_of(skewed, partitioning, rank)
 
 
 def test_dtypes_are_the_documented_ones_and_read_only(skewed: Graph) -> None:
@@ -217,20 +202,13 @@ def test_an_array_of_owners_is_a_partition(ring: Graph, tmp_path: Path, dtype: t
     assert not partitioning.owner.flags.writeable
 
 
-def test_a_column_of_owners_is_a_row(ring: Graph, tmp_path: Path) -> None:
-    np.save(tmp_path / "owner.npy", OWNER.reshape(6, 1))
-    assert open_partition(tmp_path / "owner.npy", ring).owner.tolist() == OWNER.tolist()
-    np.save(tmp_path / "owner.npy", OWNER.reshape(1, 6))
-    assert open_partition(tmp_path / "owner.npy", ring).owner.tolist() == OWNER.tolist()
-
-
 def test_halves_are_no_parts(ring: Graph, tmp_path: Path) -> None:
     np.save(tmp_path / "owner.npy", OWNER / 2)
     with pytest.raises(FileError, match=r"owner.npy is float64\[6\] with the value 0.5; integers are needed"):
         open_partition(tmp_path / "owner.npy", ring)
 
 
-@pytest.mark.parametrize("name", ["ring.part.3", "ring.txt", "assignment"])
+@pytest.mark.parametrize("name", ["ring.part.3", "assignment"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -265,14 +243,11 @@ def test_every_form_of_one_partition_has_the_same_hash_of_owners(ring: Graph, tm
     ("owner", "message"),
     [
         (OWNER[:5], "5 owners of 6 nodes; each node of ring needs the number of its part"),
-        (np.append(OWNER, 0), "7 owners of 6 nodes; each node of ring needs the number of its part"),
         (OWNER + 1, "parts 1 to 3, not 0 to 2; subtract 1 from each"),
-        (OWNER + 4, "parts 4 to 6, not 0 to 2"),
         (OWNER - 1, "part -1 is not allowed; parts are numbered from 0"),
         (OWNER * 2, "part 1 of 0 to 4 has no node; each part needs one"),
         (OWNER * 10**9, "parts 0 to 2,000,000,000 of 6 nodes; each part needs a node"),
         (OWNER.astype(str), "<U21[6]; a row of integers, each node's part, is needed"),
-        (OWNER > 0, "bool[6]; a row of integers, each node's part, is needed"),
         (OWNER.reshape(2, 3), "int64[2, 3]; a row of integers, each node's part, is needed"),
         (OWNER[:0], "0 owners of 6 nodes; each node of ring needs the number of its part"),
     ],
@@ -289,11 +264,8 @@ def test_what_is_no_partition_says_what_is_wrong(ring: Graph, tmp_path: Path, ow
     ("data", "message"),
     [
         (b"0\n1\n1.0\n0\n2\n2\n", "line 3: '1.0' is not the number of a part"),
-        (b"0 1\n1 1\n", "line 1: '0 1' is not the number of a part"),
-        (b"part\n0\n1\n", "line 1: 'part' is not the number of a part"),
         (b"0\n\n1\n1\n0\n2\n2\n", "line 2: '' is not the number of a part"),
         (b"0,1,1,0,2,2", "line 1: '0,1,1,0,2,2' is not the number of a part"),
-        ("0\n1\n".encode("utf-16"), "2 owners of 6 nodes"),
         ("0\n1\n".encode("utf-16-le"), "holds NUL bytes"),
         (b"1\n2\n2\n1\n3\n3\n", "parts 1 to 3, not 0 to 2; subtract 1 from each"),
         (b"", "is empty; each node needs the number of its part, one per line"),
@@ -308,3 +280,10 @@ def test_other_files_are_refused_in_one_line(ring: Graph, tmp_path: Path, data: 
     with pytest.raises(FileError) as caught:
         open_partition(path, ring)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_a_rank_without_a_part_is_refused(skewed: Graph) -> None:
+    partitioning = partition_graph(skewed, 3)
+    for rank in (-1, 3):
+        with pytest.raises(GraphError, match=f"skewed: part {rank} of 3; 0 to 2 are there"):
+            part_of(skewed, partitioning, rank)

@@ -40,17 +40,6 @@ def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
     assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
 
 
-def test_devices_of_the_published_systems_and_of_today_are_there() -> None:
-    wanted = (
-        "m40 p100 p100-pcie v100-16 v100-32 v100-pcie-16 v100-pcie-32 t4 titan-rtx gtx-1080-ti rtx-2080-ti rtx-3080 "
-        "rtx-3090 rtx-4090 rtx-5090 rtx-a4000 rtx-a5000 rtx-a6000 a10g a30 a100-40 a100-80 a100-pcie-40 a100-pcie-80 "
-        "l4 l20 l40s h100 h100-pcie h100-nvl h200 gh200 b200 b300 mi60 mi210 mi250x mi300x"
-    )
-    assert {*wanted.split(), "cpu-core"} == set(hardware.devices())
-    for name in hardware.devices():
-        assert hardware.device(name).link in hardware.links()
-
-
 def test_known_figures() -> None:
     t4 = hardware.device("t4")
     assert (t4.memory.value, t4.memory_bandwidth.value, t4.flops_fp32.value) == (16e9, 320e9, 8.1e12)
@@ -72,12 +61,6 @@ def test_sizes_of_caches(name: str, mebibytes: float) -> None:
     cache = hardware.device(name).l2_cache
     assert cache is not None
     assert cache.value == mebibytes * 2**20
-
-
-def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
-    for profile in map(hardware.device, hardware.devices()):
-        assert (profile.l2_cache is None) == (profile.kind == "cpu")
-        assert profile.l2_cache is None or 1e6 < profile.l2_cache.value < profile.memory.value / 100
 
 
 @pytest.mark.parametrize(
@@ -123,11 +106,6 @@ def test_memory_of_hosts_is_channels_times_rate(
     assert (host.memory_bandwidth.source == "datasheet") == (of == share)
 
 
-def test_no_host_of_a_known_processor_has_a_rate_by_its_vcpus() -> None:
-    guessed = [name for name in hardware.hosts() if "for each vCPU" in hardware.host(name).memory_bandwidth.reference]
-    assert guessed == []
-
-
 def test_hosts_name_links_of_the_catalogue() -> None:
     for host in map(hardware.host, hardware.hosts()):
         assert host.network is None or host.network in hardware.networks()
@@ -152,13 +130,6 @@ def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
         assert each.cores.value >= 4 * each.gpus.value
 
 
-def test_every_price_of_several_gpus_is_of_a_known_host() -> None:
-    for price in hardware.prices():
-        if price.gpus > 1:
-            host = hardware.host(price.instance)
-            assert (host.device, host.gpus and host.gpus.value) == (price.device, price.gpus)
-
-
 def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
     (price,) = hardware.prices("v100-32")
     assert price.gpus == 8
@@ -173,10 +144,6 @@ def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
 def test_unknown_names_are_refused_with_the_nearest(load: Callable[[str], object]) -> None:
     with pytest.raises(ScenarioError, match=r"unknown (device|link|host) '../t4'; .*known: "):
         load("../t4")
-
-
-def test_profiles_are_read_once() -> None:
-    assert hardware.device("t4") is hardware.device("t4")
 
 
 @pytest.mark.parametrize(
@@ -212,10 +179,6 @@ def test_a_curve_is_flat_beyond_its_ends() -> None:
     assert CURVE.at(np.array([0.0, 0.5, 10.0, 1e7, 1e12])).tolist() == [0.9, 0.9, 0.9, 0.1, 0.1]
 
 
-def test_a_curve_of_one_point_is_a_number() -> None:
-    assert Curve((1e5,), (0.4,), "fitted", "", "").at(np.array([1.0, 1e5, 1e9])).tolist() == [0.4, 0.4, 0.4]
-
-
 def test_a_curve_keeps_the_shape_of_the_sizes() -> None:
     assert CURVE.at(np.full((2, 3), 1e4)).shape == (2, 3)
     assert CURVE.at(np.asarray(1e4)).shape == ()
@@ -226,38 +189,19 @@ def test_a_curve_keeps_the_shape_of_the_sizes() -> None:
     [
         ("Tesla T4", "t4"),
         ("NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"),
-        ("GeForce GTX 1080 Ti", "gtx-1080-ti"),
         ("Tesla V100-SXM2-16GB", "v100-16"),
-        ("Tesla V100-SXM2-32GB", "v100-32"),
         ("NVIDIA A100-SXM4-40GB", "a100-40"),
-        ("NVIDIA A100-SXM4-80GB", "a100-80"),
         ("NVIDIA H100 80GB HBM3", "h100"),
-        ("NVIDIA H200", "h200"),
-        ("NVIDIA A10G", "a10g"),
         ("NVIDIA L4", "l4"),
-        ("NVIDIA L40S", "l40s"),
-        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
-        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
         ("AMD Radeon Instinct MI60", "mi60"),
         ("Tesla M40 24GB", "m40"),
-        ("Tesla P100-SXM2-16GB", "p100"),
         ("Tesla P100-PCIE-16GB", "p100-pcie"),
         ("Tesla V100-PCIE-32GB", "v100-pcie-32"),
-        ("NVIDIA TITAN RTX", "titan-rtx"),
-        ("NVIDIA RTX A6000", "rtx-a6000"),
-        ("NVIDIA GeForce RTX 3080", "rtx-3080"),
-        ("NVIDIA GeForce RTX 5090", "rtx-5090"),
-        ("NVIDIA A30", "a30"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80"),
         ("NVIDIA A100-PCIE-40GB", "a100-pcie-40"),
-        ("NVIDIA H100 PCIe", "h100-pcie"),
         ("NVIDIA H100 NVL", "h100-nvl"),
-        ("NVIDIA L20", "l20"),
         ("NVIDIA GH200 480GB", "gh200"),
-        ("NVIDIA B200", "b200"),
         ("NVIDIA B300 SXM6 AC", "b300"),
-        ("AMD Instinct MI210", "mi210"),
-        ("AMD Instinct MI250X", "mi250x"),
         ("AMD Instinct MI300X", "mi300x"),
     ],
 )

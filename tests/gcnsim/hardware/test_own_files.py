@@ -72,16 +72,6 @@ def test_servers_may_have_devices_of_files(write: Write) -> None:
     assert [item.memory_bandwidth.value for item in found] == [160e9, 160e9, 320e9, 320e9]
 
 
-def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) -> None:
-    own = write(T4)
-    spec = ClusterSpec(gpus=2, device=own, figures=((f"{own}.spmm_efficiency", 0.5),))
-    assert resolve_machine(spec).device.spmm_efficiency.value == 0.5
-    with pytest.raises(ScenarioError, match=r"my_gpu\.yaml has no figure 'spmm'; did you mean 'spmm_efficiency'"):
-        ClusterSpec(device=own, figures=((f"{own}.spmm", 0.5),))
-    with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
-        ClusterSpec(figures=(("none.yaml.spmm_efficiency", 0.5),))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -89,11 +79,9 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
         ("title: x", "my_gpu.yaml: kind, link, memory, memory_bandwidth, flops_fp32 are missing"),
         (T4.replace("kind: gpu\n", ""), "my_gpu.yaml: kind is missing"),
         (T4 + "memmory: 1", "my_gpu.yaml, memmory: unknown key; did you mean 'memory'?"),
-        (T4.replace("kind: gpu", "kind: tpu"), "my_gpu.yaml, kind: 'tpu' is not allowed; "),
         (T4.replace("pcie3-x16", "pcie3"), "my_gpu.yaml, link: 'pcie3' is not allowed; did you mean 'pcie3-x16'?"),
         (T4.replace("kind: gpu", "kind: cpu"), "my_gpu.yaml: spmm_efficiency, gemm_efficiency, "),
         (T4.replace('"16GB"', "16"), "my_gpu.yaml, memory: 16 has no unit; write a size in bytes with its unit"),
-        (T4.replace('"16GB"', '"0GB"'), "my_gpu.yaml, memory: 0B is not allowed; above 0"),
         (T4.replace("source: datasheet", "source: heard", 1), "my_gpu.yaml, memory: unknown source 'heard'"),
         (T4 + 'launch_s: "5us"', "my_gpu.yaml, launch_s: a figure is {value, source, reference, date}"),
         (
@@ -101,14 +89,9 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
             "my_gpu.yaml, gemm_efficiency: 120% is not allowed; above 0% and at most 100%",
         ),
         (
-            T4 + 'waiting_power: {value: "90%", source: measured, reference: x, date: "2026"}',
-            "my_gpu.yaml, waiting_power: 90% is not allowed; at most busy_power (80%)",
-        ),
-        (
             T4 + 'idle_power: {value: "31%", source: measured, reference: x, date: "2026"}',
             "my_gpu.yaml, idle_power: 31% is not allowed; at most waiting_power (30%)",
         ),
-        ("title: [", "my_gpu.yaml:2: not a valid YAML document"),
     ],
 )
 def test_a_bad_file_is_one_line(text: str, message: str, write: Write) -> None:
@@ -116,28 +99,6 @@ def test_a_bad_file_is_one_line(text: str, message: str, write: Write) -> None:
         ClusterSpec(device=write(text))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
-
-
-def test_a_missing_file_is_named_everywhere(write: Write) -> None:
-    text = r"^none\.ya?ml: cannot be read: No such file or directory$"
-    with pytest.raises(GcnsimError, match=text):
-        ClusterSpec(device="none.yaml")
-    with pytest.raises(GcnsimError, match=text):
-        ClusterSpec(devices=("t4", "none.yml"))
-
-
-def test_commands_show_it_and_never_replace_it(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    own = write(T4)
-    assert main(["catalog", "show", own]) == 0
-    assert capsys.readouterr().out.startswith("my_gpu.yaml (device): NVIDIA T4\n")
-    (Path("s.yaml")).write_text(f"schema: gcnsim.scenario/1\ncluster: {{gpus: 2, device: {own}}}\n")
-    for words in (
-        f"what-if --device {own} --csv {own}",
-        f"what-if --set cluster.devices=t4,{own} --csv {own}",
-        f"simulate s.yaml --timeline {own}",
-    ):
-        assert main(words.split()) == 2
-        assert capsys.readouterr().err.startswith("gcnsim: my_gpu.yaml: is read by this command")
 
 
 G4DN = (DATA / "hosts" / "g4dn.12xlarge.yaml").read_text()
@@ -232,14 +193,6 @@ def test_it_has_the_price_that_is_given(write_host: Write) -> None:
         PriceBook.of("none.yaml=2USD/h")
 
 
-def test_a_recommendation_may_be_of_it(write_host: Write) -> None:
-    own = write_host(G4DN)
-    requested = {"dataset": "reddit", "gpus": [4], "method": "full-graph", "minimise": "cost", "processes": 1}
-    for named in ({"host": own}, {}):
-        found = gcnsim.recommend(**requested, **named, prices=PriceBook.of(f"{own}=0.01USD/h"))  # type: ignore[arg-type]
-        assert found.payload["choice"]["host"] == own
-
-
 def test_sweeps_know_the_files_that_they_read(write_host: Write) -> None:
     own = write_host(G4DN)
     Path("my_gpu.yml").write_text(T4)
@@ -253,18 +206,12 @@ def test_sweeps_know_the_files_that_they_read(write_host: Write) -> None:
         ("", "my_host.yaml: is not a host; it has the keys title, device, network, pcie, cores"),
         ("title: x", "my_host.yaml: cores, memory_bandwidth are missing"),
         (G4DN + "coers: 1", "my_host.yaml, coers: unknown key; did you mean 'cores'?"),
-        (G4DN.replace("device: t4", "device: t5"), "my_host.yaml, device: 't5' is not allowed; known: "),
         (G4DN.replace("device: t4", "device: [t4]"), "my_host.yaml, device: "),
         (G4DN + "network: pcie3-x16", "my_host.yaml, network: 'pcie3-x16' is not allowed; "),
-        (G4DN + "pcie: pcie4", "my_host.yaml, pcie: 'pcie4' is not allowed; did you mean 'pcie4-x16'?"),
         (G4DN.replace('"50Gbps"', "50"), "my_host.yaml, nic: 50 has no unit; write a bandwidth with its unit"),
         (
             G4DN.replace("gpus: {value: 4", "gpus: {value: 4.5"),
             "my_host.yaml, gpus: 4.5 is not allowed; a whole number",
-        ),
-        (
-            G4DN.replace("cores: {value: 48", "cores: {value: 0"),
-            "my_host.yaml, cores: 0.0 is not allowed; a whole number",
         ),
         (
             G4DN + f"busy_core_rate: {FIGURE % '120%'}",
@@ -274,14 +221,8 @@ def test_sweeps_know_the_files_that_they_read(write_host: Write) -> None:
             G4DN + 'pue: {value: 0.9, source: measured, reference: x, date: "2026"}',
             "my_host.yaml, pue: 0.9 is not allowed; at least 1 and at most 10",
         ),
-        (
-            G4DN + 'pue: {value: 1.2, source: assumed, low: 0.9, high: 1.3, reference: x, date: "2026"}',
-            "my_host.yaml, pue: 0.9 is not allowed; at least 1 and at most 10",
-        ),
         (G4DN + f"wake_s: {FIGURE % '1ms'}", "my_host.yaml, wake_s: unknown key"),
         (G4DN + "gpudirect: true", "my_host.yaml, gpudirect: is not {value: true or false"),
-        (G4DN.replace("source: datasheet", "source: heard", 1), "my_host.yaml, gpus: unknown source 'heard'"),
-        ("title: [", "my_host.yaml:2: not a valid YAML document"),
     ],
 )
 def test_a_bad_host_file_is_one_line(text: str, message: str, write_host: Write) -> None:

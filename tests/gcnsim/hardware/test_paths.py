@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.hardware import devices, platform, platforms
@@ -204,22 +203,6 @@ def test_a_device_has_one_share_of_its_bandwidth_for_each_family_of_kernels() ->
         by_device.setdefault(found.device, set()).add((found.spmm_efficiency.value, streamed))
     assert len(by_device) < len(platforms())
     assert all(len(shares) == 1 for shares in by_device.values())
-
-
-def test_what_a_platform_does_not_say_is_as_without_it(tmp_path: Path) -> None:
-    text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
-    (tmp_path / "whole.yaml").write_text(text, encoding="utf-8")
-    for key in ("stream_efficiency", "staging_bandwidth", "operation_s"):
-        assert getattr(platform(str(tmp_path / "whole.yaml")), key).source == "fitted"
-        raw = yaml.safe_load(text)
-        del raw[key]
-        (tmp_path / f"{key}.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
-        assert getattr(platform(str(tmp_path / f"{key}.yaml")), key) is None
-
-
-def test_an_unknown_platform_names_the_nearest() -> None:
-    with pytest.raises(ScenarioError, match="known: bns-gcn-v100, "):
-        platform("psc-gcn-t5")
 
 
 @pytest.mark.parametrize(

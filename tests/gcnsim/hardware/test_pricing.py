@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim import hardware
-from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.hardware import Price, PriceBook, Rent
 from gcnsim.hardware.pricing import exchange_rates
 
@@ -123,13 +123,10 @@ def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: 
         ({"price": "t4=0.35"}, "--price t4: '0.35' has no unit; write a price per hour with its unit"),
         ({"price": "t4"}, "is not NAME=PRICE"),
         ({"price": "rxt-4090=1USD/h"}, "unknown device or instance 'rxt-4090'; did you mean 'rtx-4090'"),
-        ({"price": "g4dn.12xlrge=1USD/h"}, "did you mean 'g4dn.12xlarge'"),
         ({"price": "t4=1XYZ/h"}, "no exchange rate of XYZ is known"),
-        ({"price": "generic-16=1USD/h"}, "unknown device or instance"),
         ({"exchange": 0.9}, "--exchange: 0.9 needs --currency"),
         ({"currency": "XYZ"}, "--currency: no exchange rate of 'XYZ'"),
         ({"currency": "euros", "exchange": 0.9}, "three letters"),
-        ({"currency": "EUR", "exchange": 0.0}, "--exchange: 0.0 is not allowed"),
         ({"currency": "USD", "exchange": 2.0}, "US dollars for one US dollar"),
         ({"pricing": "sport"}, "did you mean 'spot'"),
     ],
@@ -139,12 +136,3 @@ def test_what_cannot_be_a_price_is_refused_in_one_line(given: dict[str, object],
         PriceBook.of(**given)  # type: ignore[arg-type]
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_instances_of_several_gpus_are_given_by_their_host() -> None:
-    with pytest.raises(ScenarioError):
-        PriceBook.of("server=1USD/h")
-    book = PriceBook.of("server-10x-2080-ti=5USD/h")
-    rent = book.rent("rtx-2080-ti", 20, 2, 10, "server-10x-2080-ti")
-    assert rent is not None
-    assert rent.usd_per_hour == pytest.approx(10.0)

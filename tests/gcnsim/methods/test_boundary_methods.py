@@ -76,12 +76,6 @@ def test_without_sampling_there_is_no_sampler_and_no_id(facts: Callable[..., Cas
     assert not any(op.kind in (OpKind.SAMPLE, OpKind.INDEX) for op in schedule.ops)
 
 
-def test_without_cached_rows_nothing_is_looked_up(facts: Callable[..., Case]) -> None:
-    without, with_cache = (method("psc-gcn")(facts(tau=2, sampled=True, hits=hits)) for hits in (0.0, 0.5))
-    assert not any(op.kind is OpKind.LOOKUP for op in without.ops)
-    assert sum(op.kind is OpKind.LOOKUP for op in with_cache.ops) == 4
-
-
 MakeFacts = Callable[..., Case]
 VARIANTS = {
     "pipegcn-g": (Direction.BACKWARD,),
@@ -120,11 +114,6 @@ def test_on_cores_the_thread_that_trains_averages(on_cores: MakeFacts, name: str
     assert smoothed.demand[:, chosen].sum() > plain.demand[:, chosen].sum()
     others = [op.index for op in plain.ops if op.kind is not OpKind.SCATTER]
     assert (smoothed.demand[:, others] == plain.demand[:, others]).all()
-
-
-def test_one_worker_receives_nothing_to_average(facts: MakeFacts) -> None:
-    given = facts(workers=1, per_server=1)
-    assert (method("pipegcn-gf")(given).demand == method("pipegcn")(given).demand).all()
 
 
 Label = Callable[[Schedule, Op], tuple[object, ...]]
@@ -197,11 +186,6 @@ def test_at_rate_0_no_worker_waits_for_another_before_the_reduction(make: MakeFa
     assert ends[0] == ends[1], "worker 0 has as much to do in both"
 
 
-def test_one_worker_draws_nothing(make: MakeFacts) -> None:
-    schedule = build(make(workers=1, per_server=1, rate=0.1))
-    assert not {OpKind.SAMPLE, OpKind.INDEX, OpKind.WIRE} & {op.kind for op in schedule.ops}
-
-
 def test_owners_tell_how_many_and_which(make: MakeFacts) -> None:
     given = make(iterations=3, spread=0.5, slope=0.2, rate=0.3)
     schedule = build(given)
@@ -258,8 +242,3 @@ def test_workers_on_gpus_draw_on_the_host_and_pick_entries_on_the_device(facts: 
         ((copied, _),) = picked.after
         rows = counts.rows[:, rank].sum(axis=1) + counts.rows[:, :, rank].sum(axis=1)
         assert schedule.demand[:, copied].tolist() == (4.0 * rows).tolist()
-
-
-def test_fewer_nodes_are_never_slower(make: MakeFacts, pace: Pace) -> None:
-    times = [pace(build(make(rate=rate, rows=4000 * rate, nic=2e8))) for rate in (0.0, 0.05, 0.2, 0.6, 0.99)]
-    assert np.all(np.diff(times) > 0)

@@ -96,15 +96,6 @@ def test_stale_boundary_columns_come_first(on_cores: MakeFacts, overlap: bool) -
     ]  # fmt: skip
 
 
-def test_one_worker_sends_nothing(on_cores: MakeFacts) -> None:
-    for name, tau in (("full-graph", 0), ("pipegcn", 1), ("psc-gcn", 2)):
-        facts = on_cores(workers=1, per_server=1, tau=tau, sampled=name == "psc-gcn", overlap=True)
-        schedule = method(name)(facts)
-        assert {op.route for op in schedule.ops if op.route is not None} == {facts.cluster.cores(0)}
-        assert not ops(schedule, OpKind.WIRE) + ops(schedule, OpKind.ALLREDUCE) + ops(schedule, OpKind.PACK)
-        assert schedule.demand[:, [op.index for op in ops(schedule, OpKind.AGGREGATE)]].min() > 0
-
-
 def test_whatever_a_worker_does_is_one_thread_on_its_servers_cores(on_cores: MakeFacts) -> None:
     facts = on_cores(sampled=True, tau=1, hits=0.25)
     schedule = method("psc-gcn")(facts)

@@ -14,7 +14,7 @@ from gcnsim.hardware import Figure
 from gcnsim.methods import FEATURES, HOST, ON_GPU, UVA, MiniBatch, Placement, create_method, named
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.schedule import Op
-from gcnsim.timeline import PS_PER_S, OpKind
+from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 
 MINI_BATCH = named(lambda kind: kind.mini_batches)
@@ -75,11 +75,6 @@ def test_pagraph_takes_the_longer_of_loading_and_training(batched: MakeFacts, pa
     assert pace(schedule, 20) == pytest.approx(max(load, train), rel=1e-6)
 
 
-def test_a_longer_queue_does_not_change_the_pace_of_equal_batches(batched: MakeFacts, pace: Pace) -> None:
-    paces = [pace(method("pagraph")(quick_draws(batched(queue=queue))), 24) for queue in (1, 2, 5)]
-    assert paces[1:] == pytest.approx(paces[:1] * 2, rel=0.005)
-
-
 def test_a_longer_queue_evens_out_batches_of_different_size(batched: MakeFacts, pace: Pace) -> None:
     case = quick_draws(batched(workers=1, per_server=1, iterations=2, cores=2.0))
     short, long = (pace(method("pagraph")(replace(case, queue=queue)), 40) for queue in (1, 3))
@@ -130,13 +125,6 @@ def test_rows_of_other_servers_are_asked_for_and_sent(batched: MakeFacts, name: 
 
 
 @pytest.mark.parametrize("name", MINI_BATCH)
-def test_one_server_sends_nothing_but_gradients(batched: MakeFacts, name: str) -> None:
-    schedule = method(name)(batched(workers=2, per_server=2, far=0.2))
-    assert not of(schedule, OpKind.WIRE)
-    assert of(schedule, OpKind.ALLREDUCE)
-
-
-@pytest.mark.parametrize("name", MINI_BATCH)
 def test_every_worker_trains_its_batch_layer_by_layer(batched: MakeFacts, name: str) -> None:
     schedule = method(name)(batched(iterations=2))
     for rank in range(4):
@@ -162,17 +150,6 @@ def test_workers_of_empty_batches_do_nothing(batched: MakeFacts) -> None:
     schedule = method("dgl")(replace(given, counts=replace(given.counts, batches=none)))
     work = schedule.demand[:, [op.index for op in of(schedule, OpKind.AGGREGATE, OpKind.UPDATE, rank=1)]]
     assert work.sum() == 0.0
-
-
-def test_counts_without_mini_batches_are_refused(facts: MakeFacts) -> None:
-    with pytest.raises(ValueError, match="no mini-batches"):
-        method("dgl")(facts())
-
-
-def test_the_end_of_an_iteration_is_the_same_for_all_workers_alike(batched: MakeFacts) -> None:
-    run = simulate(method("pagraph")(batched(workers=2, per_server=2, iterations=2)), 6)
-    ends = run.ends[:, list(run.schedule.ends)] / PS_PER_S
-    assert np.ptp(ends, axis=1).max() < 1e-6
 
 
 PULLING = ("distdgl", "graphsage")

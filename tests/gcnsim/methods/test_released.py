@@ -169,13 +169,3 @@ def test_its_figures_are_assumptions_where_it_runs_and_the_answer_says_so() -> N
         assert names & own == (own if chosen == "released" else set())
         text = [words for words in found["warnings"] if words.startswith("implementation released: ")]
         assert len(text) == (chosen == "released")
-
-
-def test_a_cheaper_call_is_never_slower_and_free_ones_are_nearly_lean() -> None:
-    def seconds(**cluster: Any) -> float:
-        requested = {"schema": SCHEMA, "cluster": {"gpus": 4} | cluster, "method": {"name": "bns-gcn", "rate": 0.01}}
-        return simulate(requested | {"run": {"iterations": 4}}).result.metrics.iteration_s
-
-    free = "generic-16.operation_s=0us,generic-16.rebuild_bytes=0B"
-    times = [seconds(implementation="released", figures=f"generic-16.operation_s={call}") for call in ("30us", "1ms")]
-    assert seconds() < seconds(implementation="released", figures=free) < times[0] < times[1]

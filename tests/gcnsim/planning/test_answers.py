@@ -21,42 +21,13 @@ from gcnsim.planning.alternatives import least_gpus
 from gcnsim.planning.answer import confidence_text, times_as_fast
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.certainty import how_to_measure, measure_first
-from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Choice
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import AssumptionEffect
-from gcnsim.scenario import MOST_GPUS, SCHEMA, ClusterSpec, PartitionSpec, Scenario, WorkloadSpec, from_mapping
-from gcnsim.scenario.specs import RunSpec
+from gcnsim.scenario import MOST_GPUS, SCHEMA, Scenario, from_mapping
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.source import Source
 from gcnsim.workload.caching import CacheSize
-
-
-@pytest.mark.slow
-def test_papers_at_32_gpus() -> None:
-    scenario = Scenario(
-        "papers",
-        ClusterSpec(gpus=32, gpus_per_server=2),
-        WorkloadSpec(dataset="ogbn-papers100M"),
-        PartitionSpec(),
-        create_method("full-graph"),
-        RunSpec(iterations=5),
-    )
-    studies = StudyCache(scenario)
-    estimate = studies.estimate(scenario)
-    assert estimate.low_s is not None
-    assert estimate.high_s is not None
-    assert 0.0 < estimate.low_s <= estimate.iteration_s <= estimate.high_s
-    content = provenance(studies, scenario, [estimate])
-    assert content.graph["kind"] == "outline"
-    assert "as uneven as Reddit's ten training parts" in content.graph["text"]
-    assumed = {assumption.name: assumption for assumption in content.assumptions}
-    ratio = assumed["boundary_ratio"]
-    assert (ratio.low, ratio.value, ratio.high) == ("0.25", "0.4", "0.47")
-    assert ratio.in_interval
-    assert not assumed["boundary_ratios"].in_interval
-    assert assumed["cross_edges"].in_interval
-    assert "32 GPUs: boundary nodes by assumption" in content.warnings
 
 
 @pytest.fixture
@@ -66,7 +37,7 @@ def base() -> Scenario:
 
 @pytest.mark.parametrize(
     ("least", "looked_at"),
-    [(3, 3), (100, 40), (128, 40), (129, 45), (200, 45), (700, 50), (MOST_GPUS, 50), (MOST_GPUS + 1, 36)],
+    [(3, 3), (129, 45), (MOST_GPUS, 50), (MOST_GPUS + 1, 36)],
 )
 def test_it_is_found_with_few_looks(
     base: Scenario, least: int, looked_at: int, monkeypatch: pytest.MonkeyPatch
@@ -192,14 +163,6 @@ def test_what_does_not_fit_is_no_rival_of_what_does(answer: gcnsim.Answer) -> No
         assert "other machine" not in best["confidence"]["text"]
 
 
-def test_what_is_excluded_for_its_memory_names_the_machine(answer: gcnsim.Answer) -> None:
-    excluded = answer.recommendation["excluded"]
-    assert excluded
-    for entry in excluded:
-        if "does not fit" in entry["why"]:
-            assert entry["what"].endswith("x gtx-1080-ti")
-
-
 def test_the_fastest_is_of_the_settings_that_fit() -> None:
     payload = gcnsim.what_if(gpus=2, device="gtx-1080-ti", overrides=MOVED, iterations=2, processes=1).payload
     best = payload["recommendation"]
@@ -211,15 +174,13 @@ def test_the_fastest_is_of_the_settings_that_fit() -> None:
 
 def test_an_answer_does_not_depend_on_how_a_file_is_called(tmp_path: Path) -> None:
     source = (hardware.catalogue.DATA / "devices" / "t4.yaml").read_text(encoding="utf-8")
-    answers: list[dict[str, Any]] = []
+    times: list[list[float]] = []
     for name in ("one.yaml", "another.yaml"):
-        path = tmp_path / name
-        path.write_text(source, encoding="utf-8")
-        found = gcnsim.what_if(gpus=2, gpus_per_server=1, device=str(path), method="psc-gcn", iterations=3, processes=1)
-        answers.append(found.results[0])
-    times = [(row["iteration_s_low"], row["iteration_s"], row["iteration_s_high"]) for row in answers]
+        (tmp_path / name).write_text(source, encoding="utf-8")
+        cluster = {"gpus": 2, "gpus_per_server": 1, "device": str(tmp_path / name)}
+        scenario = from_mapping({"schema": SCHEMA, "cluster": cluster, "run": {"iterations": 3}}, "test")
+        times.append(StudyCache(scenario).candidate(scenario).times.tolist())
     assert times[0] == times[1]
-    assert times[0][0] < times[0][1] < times[0][2]
 
 
 def test_a_run_keeps_the_name_it_was_asked_under() -> None:

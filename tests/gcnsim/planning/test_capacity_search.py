@@ -52,8 +52,7 @@ def all_options(studies: StudyCache, every: list[Scenario]) -> list[Option]:
 GOALS = [
     Goal(minimise=minimise, iteration_s=limit, per_hour=budget)
     for minimise in (COST, GPUS, TIME)
-    for limit in (None, 2.0, 1.0, 0.5)
-    for budget in (None, 3.0)
+    for limit, budget in ((None, None), (1.0, 3.0), (0.5, None))
 ]
 
 
@@ -78,12 +77,6 @@ def test_something_is_pruned_and_all_is_counted(studies: StudyCache, every: list
 def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None:
     assert len(all_options) > 50
     assert all(option.candidate.iteration_s >= option.setting.least_s for option in all_options)
-
-
-def test_of_settings_that_are_about_as_good_the_least_approximate_is_taken(all_options: list[Option]) -> None:
-    first, second = sorted(all_options, key=lambda option: option.seconds)[:2]
-    sampled = replace(first.setting, scenario=replace(first.scenario, method=first.scenario.method))
-    assert best_of([Option(sampled, first.candidate), second], Goal(minimise=TIME))[0].seconds <= first.seconds * 1.03
 
 
 def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list[Scenario]) -> None:

@@ -228,11 +228,6 @@ def test_failures_without_iterations_are_not_computed_and_that_is_said() -> None
     assert said == ["failures not computed: the number of iterations is not known"]
 
 
-def test_failures_alone_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="--mtbf: applies to a whole training; give --iterations-needed"):
-        gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")
-
-
 @pytest.mark.parametrize(
     ("work", "failures"),
     [

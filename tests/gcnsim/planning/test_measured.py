@@ -99,7 +99,7 @@ def test_where_the_assumptions_do_not_reach_the_suspects_are_ranked() -> None:
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
 
-@pytest.mark.parametrize(("name", "parts"), [("bns_gcn-reddit", 2), ("bns_gcn-ogbn-products", 5), ("bns_gcn-yelp", 3)])
+@pytest.mark.parametrize(("name", "parts"), [("bns_gcn-ogbn-products", 5)])
 def test_fits_at_the_published_minimum_of_partitions(name: str, parts: int) -> None:
     # BNS-GCN's experiment setup: the fewest RTX 2080 Ti that train each whole. Their code keeps more than the laws
     # know of (dropout, copies), so fewer may fit by these.
@@ -139,12 +139,6 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     assert "!" in render_table(answer_of(payload), 160)
 
 
-def test_one_gpu_is_one_gpu_in_words() -> None:
-    payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=2048"])
-    (message,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
-    assert message.startswith("full-graph on 1 GPU does not fit: ")
-
-
 def test_where_nothing_fits_the_answer_says_so() -> None:
     payload = question(dataset="ogbn-products", overrides=["workload.hidden=512"])
     best, steps = payload["recommendation"], payload["next_steps"]
@@ -159,7 +153,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("dataset", "workload", "count"),
-    [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {"hidden": 2048}, 6), ("reddit", {}, 6)],
+    [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {}, 6)],
 )
 def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], count: int) -> None:
     mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
@@ -247,10 +241,7 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
     ("question", "heading"),
     [
         ({"gpus": 2}, "transport direct (assumed)"),
-        ({"gpus": 2, "transport": "direct"}, "transport direct"),
         ({"gpus": 2, "device": "h100", "gpus_per_server": 2}, "NVLink 450 GB/s (assumed), transport direct (assumed)"),
-        ({"gpus": 2, "device": "rtx-4090", "transport": "direct"}, "transport direct"),
-        ({"gpus": [2, 4], "device": ["t4", "h100"], "transport": "direct"}, "transport direct"),
         ({"gpus": 1}, None),
     ],
 )
@@ -277,12 +268,8 @@ def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
         ({"implementation": "released"}, [("transport", "staged", "direct")]),
         ({"device": "a100-80", "nvlink": "none"}, [("NVLink", "none", "300 GB/s")]),
         ({"device": "a100-40", "host": "g5.48xlarge"}, [("NVLink", "none", "300 GB/s")]),
-        ({"device": "a100-80"}, []),
         ({"device": "t4"}, []),
-        ({"device": "rtx-4090"}, []),
         ({"gpus": 1, "gpus_per_server": 1, "transport": "staged"}, []),
-        ({"platform": "psc-gcn-t4"}, []),
-        ({"sockets": "cores"}, []),
         ({"device": "cpu-core"}, []),
     ],
 )

@@ -72,11 +72,6 @@ def test_what_was_never_seen_is_flagged_by_name(question: dict[str, Any]) -> Non
     assert racks == ["cluster.servers_per_rack (never calibrated)"]
 
 
-def test_a_graph_of_published_statistics_was_never_seen(question: dict[str, Any]) -> None:
-    found = flags({**question, "graph": None}, dataset="yelp", method="full-graph")
-    assert found == ["graph yelp (never calibrated)"]
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -124,10 +119,3 @@ def test_answers_for_gpus_say_how_far_off_like_questions_were(tmp_path: Path) ->
     run = gcnsim.simulate(asked_alone | {"cluster": {"bandwidth": "10Gbps"} | place})
     assert run.payload["provenance"]["like_questions"] == content
     assert f"  similar questions: {content['text']}" in str(run)
-
-
-def test_the_recommended_setting_is_what_others_are_like() -> None:
-    answer = gcnsim.what_if(dataset="reddit", gpus=4, method=["full-graph", "bns-gcn"], iterations=4, processes=1)
-    assert answer.payload["recommendation"]["method"] == "bns-gcn"
-    content = answer.payload["provenance"]["like_questions"]
-    assert "bns-gcn" in {*content["alike"], *(entry["what"] for entry in content["unlike"])}

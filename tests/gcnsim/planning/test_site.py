@@ -86,7 +86,6 @@ def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path
     ("figure", "more", "says"),
     [
         ("generic-16.host_floor=60W", {"pue": 1.2}, "generic-16.host_floor would change nothing"),
-        ("t4.idle_power=5%", {"pue": 1.2, "gpus": 4}, "t4.idle_power would change nothing"),
         ("g4dn.xlarge.host_floor=60W", {}, "g4dn.xlarge.host_floor changes energy alone"),
     ],
 )

@@ -141,11 +141,6 @@ def test_samplers_that_cannot_be_are_refused(question: dict[str, Any], message: 
     assert message in str(caught.value)
 
 
-def test_a_method_without_this_sampler_refuses_it() -> None:
-    with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with roc"):
-        simulate_scenario(scenario({"name": "roc"}, sampler_device="gpu"))
-
-
 @pytest.mark.parametrize(
     ("threads", "words"),
     [

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.core.errors import FileError
-from gcnsim.records.calibration import Source, content_hash, read_calibration, write_calibration
+from gcnsim.records.calibration import Source, read_calibration, write_calibration
 from tests.gcnsim.evidence.made_calibration import calibration, fitted, of_gpu
 
 HINT = "; gcnsim calibrate writes such a file"
@@ -94,31 +93,6 @@ def test_a_record_knows_its_inputs() -> None:
     assert not record.used("34" * 32)
 
 
-def test_another_schema_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    raw = document(path)
-    text = f'schema is "gcnsim.calibration/7", wanted "gcnsim.calibration/1"{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/7"}) == text
-    del raw["schema"]
-    assert changed(path, raw) == f"has no schema{HINT}"
-    path.write_text("[]")
-    assert refusal(path) == f"the document is [], wanted object{HINT}"
-
-
-@pytest.mark.parametrize("key", ["figures", "curve", "inputs", "machine", "seconds", "ranges", "graphs"])
-def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
-    raw = document(tmp_path / "c.json")
-    del raw[key]
-    assert changed(tmp_path / "c.json", raw) == f"has no {key}{HINT}"
-
-
-def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path) -> None:
-    raw = document(tmp_path / "c.json")
-    raw["figures"]["host"]["message_s"]["value"] = -1.0
-    text = changed(tmp_path / "c.json", raw)
-    assert text == f"figures.host.message_s.value is -1.0, wanted 0 or more{HINT}"
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -170,19 +144,12 @@ def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: li
     ("change", "message"),
     [
         ({"graphs": {"feed": 0}}, "graphs.feed is 0, wanted 1e-12 or more"),
-        ({"error": "x"}, 'error is "x", wanted number or null'),
         ({"error": -0.1}, "error is -0.1, wanted 0 or more"),
         ({"seconds": None}, "seconds is null, wanted number"),
         ({"machine": []}, "machine is [], wanted object"),
-        ({"device": 5}, "device is 5, wanted string"),
-        ({"versions": {"torch": 2}}, "versions.torch is 2, wanted string"),
         ({"figures": {"gpu": {}}}, "figures.gpu is unknown"),
-        ({"figures": {"host": []}}, "figures.host is [], wanted object"),
-        ({"inputs": {}}, "inputs is {}, wanted array"),
         ({"inputs": [{"kind": "run"}]}, "has no inputs[0].name"),
-        ({"ranges": {"tau": ["a", "b"]}}, 'ranges.tau[0] is "a", wanted number'),
         ({"ranges": {"tau": [1, 2, 3]}}, "ranges.tau has 3 items, wanted 2 or less"),
-        ({"graphs": []}, "graphs is [], wanted object"),
         ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
         (
             {"ranges": {"model.graphsage-pool": [1, 1]}},
@@ -211,50 +178,6 @@ def test_figures_are_those_of_a_profile_and_rates_are_above_zero(tmp_path: Path)
     assert changed(tmp_path / "c.json", raw) == f"figures.device.speed is unknown{HINT}"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"figures": []},
-        {"figures": {"device": {"launch_s": {"value": "quick", "reference": "r", "error": None}}}},
-        {"figures": {"device": {"launch_s": {"value": 1.0}}}},
-        {"curve": [[1e4]]},
-        {"curve": 5},
-        {"inputs": [{"kind": "run"}]},
-        {"residuals": ["spmm"]},
-        {"graphs": {"feed": "slow"}},
-        {"ranges": {"workers": [1]}},
-    ],
-)
-def test_what_is_of_another_shape_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
-    assert changed(tmp_path / "c.json", document(tmp_path / "c.json") | change)
-
-
-def test_what_is_no_json_and_what_is_not_there(tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    write_calibration(path, calibration())
-    path.write_text(path.read_text()[:-20])
-    assert refusal(path) == "not a JSON document"
-    path.write_bytes(b"\xff\xfe\x00")
-    assert refusal(path) == "not UTF-8 text (byte 0)"
-    path.write_text("[" * 100_000)
-    assert refusal(path) == "not a JSON document"
-    assert refusal(tmp_path / "none.json") == f"cannot be read: No such file or directory{HINT}"
-    assert refusal(tmp_path).startswith("cannot be read: ")
-
-
-def test_a_folder_that_is_not_there_is_the_users_error(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written"):
-        write_calibration(tmp_path / "none" / "c.json", calibration())
-
-
-def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(b"abc")
-    assert content_hash(path) == hashlib.sha256(b"abc").hexdigest()
-    with pytest.raises(FileError, match="none: cannot be read"):
-        content_hash(tmp_path / "none")
-
-
 @pytest.mark.parametrize("version", [2, 3, 4, 5, 6])
 def test_a_record_of_kernels_of_cores_says_to_measure_anew(tmp_path: Path, version: int) -> None:
     text = "is a record of kernels of CPU cores, which are measured now: python -m runtime.measure"
@@ -263,8 +186,8 @@ def test_a_record_of_kernels_of_cores_says_to_measure_anew(tmp_path: Path, versi
     assert changed(tmp_path / "c.json", raw | {"device": "cpu-core"}) == text
 
 
-def test_a_figure_of_older_records_is_left_out(tmp_path: Path) -> None:
+def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path) -> None:
     raw = document(tmp_path / "c.json")
-    raw["figures"]["host"]["draw_s"] = {"value": 2e-4, "reference": "made up", "error": None}
-    (tmp_path / "c.json").write_text(json.dumps(raw))
-    assert read_calibration(tmp_path / "c.json") == of_gpu()
+    raw["figures"]["host"]["message_s"]["value"] = -1.0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == f"figures.host.message_s.value is -1.0, wanted 0 or more{HINT}"

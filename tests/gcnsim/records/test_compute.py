@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -88,23 +87,16 @@ HEADERS = [
     (_changed(format="gcnsim.measured_compute/1"), 'format is "gcnsim.measured_compute/1"'),
     (_changed(more=1), "more is unknown"),
     (lambda about: {name: value for name, value in about.items() if name != "device"}, "has no device"),
-    (_changed(model={"hidden": 0}), "model.hidden is 0"),
-    (_changed(model={"width": 3}), "model.width is unknown"),
     (
         _changed(model={"sage_aggregator": "pool"}),
         "model.sage_aggregator: pool is not allowed; GraphSAGE takes the mean",
     ),
-    (_changed(model=[]), "model is []"),
     (_changed(partition={"parts": 10**9}), "partition.parts is 1000000000"),
-    (_changed(graph={"nodes": 1e40}), "graph.nodes is 1e+40"),
     (_changed(settings=[]), "settings has 0 items"),
     (_changed(partition={"parts": 2}), "setting 0 has no part 1"),
-    (_changed(device={"kind": "tpu"}), 'device.kind is "tpu"'),
     (_part(iterations=1), "parts[0].iterations is 1"),
     (_part(part=7), "parts[0].part is 7"),
-    (_part(setting=3), "parts[0].setting is 3"),
     (_part(iterations=3), "has iteration 3"),
-    (_part(iterations=9_999_999), "has no row of iteration 4"),
     (_part(iterations=5), "has no row of iteration 4"),
     (_part(relative_error=-1), "parts[0].relative_error is -1"),
     (lambda about: about | {"parts": [about["parts"][0]] * 2}, "is there twice"),
@@ -133,15 +125,11 @@ def test_an_aggregator_of_earlier_versions_is_left_out(tmp_path: Path, graph: Pa
 COLUMNS = [
     ("seconds", float("nan"), "seconds is nan"),
     ("seconds", -0.1, "seconds is -0.1"),
-    ("seconds", float("inf"), "seconds is inf"),
     ("seconds", 1e9, "allowed: 0.0 to 1e+07"),
     ("part", 1, "part is 1"),
     ("layer", 2, "layer is 2"),
-    ("layer", -2, "layer is -2"),
-    ("iteration", -1, "iteration is -1"),
     ("setting", 5, "setting 5, part 0 is not in the metadata's parts"),
     ("kind", "agregate", "unknown kind 'agregate'; did you mean"),
-    ("direction", "sideways", "unknown direction 'sideways'"),
     ("iteration", 1, "has an operation twice"),
 ]
 
@@ -212,17 +200,6 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, graph: Path) -> N
             read_measured_compute(str(missing))
 
 
-def test_a_file_without_rows_is_refused(tmp_path: Path, graph: Path) -> None:
-    about = header(graph)
-    empty = {name: values[:0] for name, values in rows(about, even).items()}
-    with pytest.raises(FileError, match="setting 0, part 0 has no rows"):
-        read_measured_compute(str(write(tmp_path / "m.parquet", about, empty)))
-
-
-def test_the_schema_knows_what_the_header_says(graph: Path) -> None:
-    assert json.loads(json.dumps(header(graph)))["format"] == "gcnsim.measured_compute/3"
-
-
 @pytest.mark.parametrize(
     ("refreshing", "period", "iterations", "due", "others"),
     [
@@ -275,12 +252,6 @@ def test_numbers_are_kept_as_they_are_and_names_as_keys() -> None:
     }
 
 
-def test_one_host_has_no_link_and_an_uneven_cluster_says_its_workers() -> None:
-    alone = settings(NAMES, {"hosts": 1, "workers_per_host": 3}, (8, 8), {})
-    assert not {"bandwidth", "latency_s", "tau", "cache"} & set(alone)
-    assert settings(NAMES, PLACE | {"workers": 3}, (8, 8), {})["workers"] == 3
-
-
 def test_a_cache_in_bytes_is_no_share() -> None:
     found = settings(NAMES, PLACE, (8, 8), {"cache": "2MiB"})
     assert found["cache_bytes"] == 2 * 2**20
@@ -306,3 +277,10 @@ def test_an_older_record_does_not_make_names_unseen() -> None:
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",
     ]
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path, graph: Path) -> None:
+    about = header(graph)
+    empty = {name: values[:0] for name, values in rows(about, even).items()}
+    with pytest.raises(FileError, match="setting 0, part 0 has no rows"):
+        read_measured_compute(str(write(tmp_path / "m.parquet", about, empty)))

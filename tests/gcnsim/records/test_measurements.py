@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from gcnsim.core.errors import FileError
-from gcnsim.core.json_files import mistake, shipped_schema
 from gcnsim.evidence.fitting import read_measurements
 from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.evidence.validation import setting_of
@@ -21,7 +19,6 @@ from gcnsim.records.run_files import Cluster, read_cluster, write_cluster
 from runtime.options import Options
 from tests.gcnsim.evidence.conftest import EMULATED, WriteRun, run_document, write_folder, write_run
 from tests.gcnsim.evidence.made_calibration import MACHINE, measurements, write_measurements
-from tests.gcnsim.evidence.made_gpu import measurements as of_gpu
 from tests.gcnsim.records.made_traces import cuda_events, document, folder, write
 
 
@@ -43,37 +40,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         (measurement["kernel"], measurement["params"], measurement["seconds"])
         for measurement in document["measurements"]
     ]
-
-
-def test_kernels_are_found_by_name_and_size(tmp_path: Path) -> None:
-    found = read_measurements(write_measurements(tmp_path / "profile.json", of_gpu()))
-    assert {item.kernel for item in found.of("spmm")} == {"spmm"}
-    assert [item.params["width"] for item in found.of("spmm", entries=10_000)] == [16, 64, 256]
-    assert found.of("spmm", entries=1) == found.of("nothing") == []
-
-
-def test_the_schema_is_one_and_the_document_keeps_it() -> None:
-    schema = dict(shipped_schema("measurements"))
-    Draft202012Validator.check_schema(schema)
-    assert Draft202012Validator(schema).is_valid(measurements())
-    assert mistake(measurements(), "measurements") is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": "gcnsim.measurements/2"}, "schema is"),
-        ({"seconds": -1}, "seconds is -1"),
-        ({"machine": {"cpu": "Xeon"}}, "has no machine.cores"),
-        ({"measurements": [{"kernel": "spmm"}]}, "has no measurements[0].params"),
-        ({"more": 1}, "more is unknown"),
-    ],
-)
-def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    path = write_measurements(tmp_path / "profile.json", measurements() | change)
-    text = refusal(path)
-    assert message in text
-    assert text.endswith("python -m runtime.profile (GPUs) or python -m runtime.measure --links writes such a file")
 
 
 def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> None:
@@ -133,15 +99,6 @@ def test_what_is_neither_is_refused(tmp_path: Path) -> None:
         read_measured(tmp_path / "t.txt")
 
 
-def test_an_interval_gets_narrower_with_more_iterations() -> None:
-    rng = np.random.default_rng(1)
-    times = rng.uniform(0.9, 1.1, 400)
-    held = [low <= 1.0 <= high for low, high in (interval_of_mean(item) for item in times.reshape(40, 10))]
-    assert 0.8 <= np.mean(held) <= 1.0
-    few, many = interval_of_mean(times[:10]), interval_of_mean(times)
-    assert many[1] - many[0] < 0.3 * (few[1] - few[0])
-
-
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_an_interval_of_few_iterations_holds_the_mean_nine_times_in_ten(count: int) -> None:
     times = np.random.default_rng(2).normal(1.0, 0.05, (2000, count))
@@ -167,12 +124,6 @@ def survey_folder(path: Path, cluster: Cluster | None = CLUSTER, emulation: dict
     return run
 
 
-def test_it_is_read_as_written(tmp_path: Path) -> None:
-    write_cluster(tmp_path / "cluster.json", CLUSTER)
-    assert read_cluster(tmp_path / "cluster.json") == CLUSTER
-    assert CLUSTER.workers == 4
-
-
 def test_a_run_on_several_servers_is_predicted_on_several_servers(tmp_path: Path) -> None:
     run = read_recorded_run(survey_folder(tmp_path))
     assert run.cluster == CLUSTER
@@ -181,12 +132,6 @@ def test_a_run_on_several_servers_is_predicted_on_several_servers(tmp_path: Path
     assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (4, 2, 2)
     assert (cluster.bandwidth, cluster.latency, cluster.shared_cores) == (1.25e9, None, False)
     assert setting_of(run).endswith("2 x 2 at 10000 Mbit/s")
-
-
-def test_without_it_all_workers_are_on_one_machine(tmp_path: Path) -> None:
-    run = read_recorded_run(survey_folder(tmp_path, None))
-    assert (run.cluster, run.place) == (None, None)
-    assert scenario_of(run).cluster.servers == 1
 
 
 def test_an_emulated_cluster_counts_first(tmp_path: Path) -> None:
@@ -220,11 +165,3 @@ def test_a_wrong_one_is_refused(change: dict[str, Any], words: str, tmp_path: Pa
     with pytest.raises(FileError) as caught:
         read_cluster(path)
     assert str(caught.value) == f"{path}: {words}"
-
-
-def test_no_json_and_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read: No such file"):
-        read_cluster(tmp_path / "cluster.json")
-    (tmp_path / "cluster.json").write_text("{", encoding="utf-8")
-    with pytest.raises(FileError, match="not a JSON document"):
-        read_cluster(tmp_path / "cluster.json")

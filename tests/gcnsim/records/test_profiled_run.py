@@ -129,12 +129,6 @@ def test_the_parts_of_a_worker_on_a_cpu(tmp_path: Path) -> None:
     adds_up(run)
 
 
-def test_the_list_alone_is_a_trace_too(tmp_path: Path) -> None:
-    whole = read_profiled_run(write(tmp_path / "a.json", document(cpu_events())))
-    alone = read_profiled_run(write(tmp_path / "b.json", cpu_events(), indent=None))
-    assert alone.parts == whole.parts
-
-
 def test_old_names_of_categories_are_read(tmp_path: Path) -> None:
     old = {"cpu_op": "Operator", "user_annotation": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy"}
     old |= {"cuda_runtime": "Runtime"}
@@ -281,16 +275,6 @@ def test_a_gzip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         read_profiled_run(path)
 
 
-def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"gone\.json: cannot be read: No such file"):
-        read_profiled_run(tmp_path / "gone.json")
-    with pytest.raises(FileError, match=r"has no trace \(\*\.json, \*\.json\.gz\); allowed"):
-        read_profiled_run(tmp_path)
-    write(tmp_path / "config.json", {"lr": 0.1})
-    with pytest.raises(FileError, match=r"has no trace .* \(found: config.json, without traceEvents\); allowed"):
-        read_profiled_run(tmp_path)
-
-
 def test_ranks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.json", document(cuda_events(), 1))
     write(tmp_path / "b.json", document(cuda_events(), 1))
@@ -335,12 +319,6 @@ def test_events_far_away_are_no_part_of_an_iteration(tmp_path: Path) -> None:
     assert run.parts == read_profiled_run(write(tmp_path / "u.json", document(cpu_events(4)))).parts
 
 
-def test_progress_names_the_file_and_how_far_it_is(tmp_path: Path) -> None:
-    lines: list[str] = []
-    read_profiled_run(write(tmp_path / "t.json", document(cpu_events())), progress=lines.append)
-    assert lines[-1].startswith("reading t.json, 100 % of ")
-
-
 def test_traces_are_known_from_other_files(tmp_path: Path) -> None:
     assert is_profiler_trace(write(tmp_path / "t.json", document([])))
     assert is_profiler_trace(write(tmp_path / "list.json", [event("kernel", "k", 0, 1)]))
@@ -352,3 +330,19 @@ def test_traces_are_known_from_other_files(tmp_path: Path) -> None:
     assert not is_profiler_trace(tmp_path / "gone.json")
     (tmp_path / "t.yaml").write_text("[]")
     assert not is_profiler_trace(tmp_path / "t.yaml")
+
+
+def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"gone\.json: cannot be read: No such file"):
+        read_profiled_run(tmp_path / "gone.json")
+    with pytest.raises(FileError, match=r"has no trace \(\*\.json, \*\.json\.gz\); allowed"):
+        read_profiled_run(tmp_path)
+    write(tmp_path / "config.json", {"lr": 0.1})
+    with pytest.raises(FileError, match=r"has no trace .* \(found: config.json, without traceEvents\); allowed"):
+        read_profiled_run(tmp_path)
+
+
+def test_the_list_alone_is_a_trace_too(tmp_path: Path) -> None:
+    whole = read_profiled_run(write(tmp_path / "a.json", document(cpu_events())))
+    alone = read_profiled_run(write(tmp_path / "b.json", cpu_events(), indent=None))
+    assert alone.parts == whole.parts

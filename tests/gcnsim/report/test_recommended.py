@@ -36,13 +36,6 @@ def test_each_end_of_an_assumption_stands_beside_its_time() -> None:
     assert {entry["name"] for entry in falling} & {name for name, *_ in found}, "an efficiency is among them"
 
 
-def test_what_does_not_move_the_time_is_not_said_to() -> None:
-    lines = lines_of(gpus=[1], method=["full-graph", "pipegcn"])
-    moving = [match.groups() for match in map(ROW.match, lines) if match]
-    assert all(low != high for _, low, high, *_ in moving)
-    assert not any(line.endswith("full-graph .. full-graph") for line in lines)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
@@ -56,9 +49,8 @@ def test_a_range_of_what_is_saved_has_no_negative_percentages(low: float, high: 
     assert saved_range(low, high) == text
 
 
-@pytest.mark.parametrize("target", ["1ms", "0.5s", "60s"])
-def test_what_became_of_the_settings_adds_up(target: str) -> None:
-    content = gcnsim.recommend(**QUESTION, target_iteration=target).payload["search"]
+def test_what_became_of_the_settings_adds_up() -> None:
+    content = gcnsim.recommend(**QUESTION, target_iteration="0.5s").payload["search"]
     parts = ("slower", "same", "refused", "too_large", "unpriced", "missed", "beaten", "simulated")
     assert set(parts) <= set(SearchReport.__dataclass_fields__)
     assert sum(content[part] for part in parts) == content["settings"]

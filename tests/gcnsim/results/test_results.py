@@ -42,11 +42,6 @@ def test_keys_that_are_no_names_and_a_bandwidth_in_words() -> None:
     assert from_plain(LeftOutRow, to_plain(left)) == left
 
 
-def test_a_key_that_all_have_may_not_lack() -> None:
-    with pytest.raises(TypeError, match="'knob'"):
-        from_plain(Step, {"from": 1, "to": 2})
-
-
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -67,13 +62,6 @@ def test_what_is_missing_or_of_another_kind_is_named(document: Any, message: str
 @pytest.mark.parametrize("document", [DOCUMENT, PRICED, JUDGED, JUDGED | {"recommended": True, "vs_recommended": None}])
 def test_a_row_writes_what_it_reads_in_the_same_order(document: dict[str, Any]) -> None:
     assert json.dumps(Row.read(document).payload()) == json.dumps(document)
-
-
-def test_what_plain_data_nest_is_flat() -> None:
-    row = Row.read(JUDGED)
-    found = [getattr(row, f"limited_by{key}") for key in ("", "_kind", "_share", "_kind_share", "_worker")]
-    assert found == ["NIC of server 1", "nic", 0.3, 0.9, 3]
-    assert (row.vs_recommended_low, row.vs_recommended_high, row.distinguishable) == (0.1, 0.3, True)
 
 
 def test_a_row_lacks_nothing_that_all_have_and_passes_over_what_none_has() -> None:

@@ -58,7 +58,6 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("cluster: {gpus: '6'}", ScenarioError, "cluster.gpus: '6' is not a whole number"),
         ("cluster: {gpus: true}", ScenarioError, "cluster.gpus: True"),
         ("cluster: {bandwidth: 15}", UnitError, "cluster.bandwidth: 15 has no unit"),
-        ("cluster: {bandwidth: 15parsec}", UnitError, "unknown unit 'parsec'"),
         ("cluster: {bandwidth: 0Gbps}", ScenarioError, "a bandwidth of at least"),
         ("cluster: {bandwidth: 1e300Gbps}", ScenarioError, "cluster.bandwidth"),
         ("cluster: {bandwith: 15Gbps}", ScenarioError, "cluster.bandwith: unknown key; did you mean 'bandwidth'?"),
@@ -69,30 +68,16 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ),
         ("cluster: []", ScenarioError, "cluster: a list is not a section"),
         ("clutser: {}", ScenarioError, "clutser: unknown key; did you mean 'cluster'?"),
-        ("workload: {dataset: redit}", ScenarioError, "did you mean 'reddit'?"),
         ("workload: {dataset: reddit, graph: g.npz}", ScenarioError, "both dataset"),
-        ("method: {name: psc-gnc}", ScenarioError, "did you mean 'psc-gcn'?"),
         ("method: {name: [psc-gcn]}", ScenarioError, "method.name: a list is not a method"),
-        ("method: {tau: -1}", ScenarioError, "method.tau: -1 is not allowed"),
         ("method: {epsilon: 0}", ScenarioError, "method.epsilon: 0 is not allowed"),
-        ("method: {epsilon: 1.5}", ScenarioError, "at most 1"),
         ("method: {epsilon: .nan}", ScenarioError, "method.epsilon: nan"),
-        ("method: {epsilon: .inf}", ScenarioError, "method.epsilon: inf"),
         ("method: {cache: 130%}", ScenarioError, "method.cache: '130%'"),
-        ("method: {cache: 30}", UnitError, "method.cache: 30"),
         ("cluster: {shared_cores: 1}", ScenarioError, "cluster.shared_cores: 1 is not true or false"),
-        ("cluster: {shared_cores: 'yes'}", ScenarioError, "cluster.shared_cores: 'yes' is not true or false"),
         ("cluster: {shared_cores: null}", ScenarioError, "cluster.shared_cores: is empty, not true or false"),
         ("cluster: {calibration: ''}", ScenarioError, "cluster.calibration: '' is not a file name"),
-        (
-            "workload: {model: graphsage, sage_aggregator: pool}",
-            ScenarioError,
-            "workload.sage_aggregator: pool is not allowed; GraphSAGE takes the mean; allowed: mean",
-        ),
         ("workload: {norm: batch}", ScenarioError, "workload.norm: unknown normalisation 'batch'"),
-        ("method: {overlap: all}", ScenarioError, "method.overlap: unknown overlap 'all'"),
         ("method: {name: pipegcn, epsilon: 0.1}", ScenarioError, "pipegcn has no epsilon"),
-        ("method: {name: full-graph, refresh: 20}", ScenarioError, "full-graph has no refresh"),
         ("name: [a]", ScenarioError, "name: a list"),
         ('name: "two\\nlines"', ScenarioError, "one line"),
         ("run: {seed: 1, seed: 2}", FileError, "given twice"),
@@ -137,8 +122,6 @@ def test_overrides_go_over_the_file() -> None:
         ("clutser.gpus=3", "did you mean 'cluster.gpus'?"),
         ("cluster", "write PATH=VALUE"),
         ("cluster=3", "unknown path"),
-        ("schema=x", "unknown path"),
-        ("cluster.gpus=[1", "--set cluster.gpus"),
         ("cluster.gpus=[1]", "a list is not one value"),
         ("cluster.gpus=", "cluster.gpus: is empty, not a whole number"),
         ("cluster.gpus=0", "cluster.gpus: 0 is not allowed"),
@@ -269,12 +252,6 @@ def test_what_metis_cannot_be_told_is_refused(fields: str, message: str) -> None
     assert message in str(caught.value)
 
 
-def test_equal_questions_have_equal_hashes() -> None:
-    one, other = read("cluster: {bandwidth: 15Gbps}"), read("name: b\ncluster: {bandwidth: 1.875GB/s}")
-    assert scenario_hash(one) == scenario_hash(other) == scenario_hash(read(""))
-    assert scenario_hash(read("run: {seed: 1}")) != scenario_hash(one)
-
-
 def test_the_schema_describes_every_field_and_its_own_defaults() -> None:
     rows = describe_schema()
     paths = [row[0] for row in rows]
@@ -284,8 +261,3 @@ def test_the_schema_describes_every_field_and_its_own_defaults() -> None:
     own = {f"method.{knob}" for knob in all_knobs() if knob not in KNOBS or knob == "rate"}
     overrides = [f"{path}={default}" for path, _, _, default, _ in rows if path not in own]
     assert read("", *overrides).cluster.bandwidth == ClusterSpec().bandwidth
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"absent.yaml: cannot be read"):
-        load_scenario(tmp_path / "absent.yaml")

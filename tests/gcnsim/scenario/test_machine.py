@@ -44,25 +44,6 @@ def test_a_message_costs_cpu_time_at_both_ends() -> None:
     assert default.latency(default.between(0, 1)) == pytest.approx(link(SPEC.link).latency_s.value + 2 * message)
 
 
-def test_pcie_is_the_devices_unless_the_scenario_names_one() -> None:
-    for spec, name in ((ClusterSpec(device="t4"), "pcie3-x16"), (ClusterSpec(pcie="pcie5-x16"), "pcie5-x16")):
-        cluster = resolve_machine(spec).topology
-        profile = link(name)
-        (up,) = cluster.to_host(0)
-        assert cluster.links[up].spec.capacity == pytest.approx(profile.bandwidth.value * profile.efficiency.value)
-
-
-def test_cores_are_the_hosts() -> None:
-    machine = resolve_machine(SPEC)
-    (cores,) = machine.topology.cores(0)
-    assert machine.topology.links[cores].spec.capacity == machine.host.cores.value
-
-
-def test_an_unknown_device_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="rxt-4090"):
-        resolve_machine(ClusterSpec(device="rxt-4090"))
-
-
 def test_equal_clusters_are_one_machine_with_one_topology() -> None:
     one, other = (resolve_machine(ClusterSpec(gpus=5, gpus_per_server=2)) for _ in range(2))
     assert one is other
@@ -83,12 +64,6 @@ def test_alike_gpus_hold_alike_and_cores_share_their_hosts_memory() -> None:
     assert resolve_machine(ClusterSpec(gpus=3)).capacities == (device("t4").memory.value,) * 3
     cores = resolve_machine(ClusterSpec(gpus=3, device="cpu-core"))
     assert (cores.kind, cores.capacities) == ("cpu", None)
-
-
-def test_nothing_is_added_where_nothing_is_fitted() -> None:
-    machine = resolve_machine(SPEC)
-    assert (machine.calibration, machine.platform) == (None, None)
-    assert (machine.error, machine.unexplained_s, machine.rate_beside_copies) == (0.0, 0.0, 1.0)
 
 
 def test_a_platform_adds_its_error_and_what_it_leaves_unexplained() -> None:

@@ -68,20 +68,6 @@ def test_a_scenario_that_asks_for_nothing_is_the_one_it_was() -> None:
     assert scenario_hash(scenario(**same)) == scenario_hash(scenario())
 
 
-@pytest.mark.parametrize("name", ["nvlink", "direct", "gpudirect"])
-def test_faster_paths_are_never_slower(name: str) -> None:
-    for method in ("full-graph", "pipegcn", "bns-gcn"):
-        # Within what a pipeline's window may still drift.
-        staged = ran(method, transport="staged")
-        assert ran(method, **SETTINGS[name]).metrics.iteration_s <= staged.metrics.iteration_s * 1.001
-
-
-@pytest.mark.parametrize("name", ["switch", "racks", "memory"])
-def test_narrower_ones_are_never_faster(name: str) -> None:
-    narrow, wide = ran(transport="staged", **SETTINGS[name]), ran(transport="staged")
-    assert narrow.metrics.iteration_s > wide.metrics.iteration_s
-
-
 def test_rows_on_a_direct_path_are_not_copied() -> None:
     direct, staged = (ran(transport=text).run.schedule for text in ("direct", "staged"))
     assert not {op.kind for op in direct.ops} & {OpKind.D2H, OpKind.H2D}
@@ -210,8 +196,6 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
     [
         ({"nvlink": "0GB/s"}, "is not allowed; a bandwidth"),
         ({"nvlink": 300}, "cluster.nvlink: 300 has no unit"),
-        ({"bandwidth": "0Gbps"}, "is not allowed; a bandwidth"),
-        ({"host_memory": "0GB/s"}, "cluster.host_memory: 0"),
         ({"oversubscription": 4}, "cluster.oversubscription: 4 needs cluster.servers_per_rack"),
         ({"servers_per_rack": 2, "oversubscription": 0.5}, "cluster.oversubscription: 0.5 is not allowed"),
         ({"gpus_per_switch": 4}, "cluster.gpus_per_switch: 4 needs cluster.pcie_sharing: switch"),
@@ -219,18 +203,13 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"nvlink": "50GB/s", "nvlink_gpus": 1}, "cluster.nvlink_gpus: 1 is not allowed"),
         ({"transport": "rdma"}, "cluster.transport: unknown transport 'rdma'"),
         ({"devices": "t4,t4,t4"}, "cluster.devices: 3 devices for 2 servers"),
-        ({"devices": "t4,rxt-4090"}, "cluster.devices: unknown device 'rxt-4090'"),
         ({"devices": []}, "cluster.devices: nothing is named"),
         ({"devices": "t4,cpu-core"}, "cluster.devices: cpu-core is not allowed"),
         ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not allowed with cluster.platform"),
-        ({"allreduce": "butterfly"}, "cluster.allreduce: unknown all-reduce 'butterfly'"),
         ({"sockets": "cores", "transport": "direct"}, "cluster.sockets: cores is not allowed with transport: direct"),
-        ({"sockets": "cores", "gpudirect": True}, "cluster.sockets: cores is not allowed with transport: direct"),
         ({"rate_beside_copies": "0%"}, "cluster.rate_beside_copies: 0"),
-        ({"rate_beside_copies": "120%"}, "cluster.rate_beside_copies: 120"),
         ({"device": "a100-40", "devices": "t4,v100-16"}, "cluster.device: a100-40 is not the first of cluster.devices"),
         ({"gpudirect": True, "transport": "staged"}, "cluster.transport: staged is not allowed with cluster.gpudirect"),
-        ({"gpus_per_switch": 2}, "cluster.gpus_per_switch: 2 needs cluster.pcie_sharing: switch"),
     ],
     ids=str,
 )
@@ -278,13 +257,6 @@ def test_racks_that_hold_every_server_are_refused_where_no_machine_asked_for_has
         gcnsim.what_if(gpus=[2, 4], method="full-graph", iterations=2, overrides=given, processes=1)
     with nullcontext() if racks == 2 else pytest.raises(GcnsimError):
         refuse_no_effect([scenario(gpus=gpus, servers_per_rack=racks).cluster for gpus in (4, 8)])
-
-
-def test_unequal_servers_can_be_named_by_an_option() -> None:
-    given = ["cluster.devices=v100-16,t4"]
-    gcnsim.what_if(gpus=4, method="full-graph", iterations=2, overrides=given, processes=1)
-    with pytest.raises(GcnsimError, match="device: l4 is not the first"):
-        gcnsim.what_if(gpus=4, device="l4", method="full-graph", iterations=2, overrides=given, processes=1)
 
 
 @pytest.mark.parametrize(

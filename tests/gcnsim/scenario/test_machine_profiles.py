@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.hardware import device, figures_of, host, link
+from gcnsim.hardware import device, figures_of, link
 from gcnsim.methods import create_method
 from gcnsim.records.calibration import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, Scenario, WorkloadSpec
 from gcnsim.scenario.machine import LAW_ERROR, SCHEDULE_ERROR, resolve_machine
-from gcnsim.scenario.machine_profiles import calibration_of, for_graph
+from gcnsim.scenario.machine_profiles import for_graph
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import OpKind
@@ -48,14 +48,6 @@ def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
         assert figures[next(iter(known))].reference == "chosen for a test"
 
 
-def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
-    machine = resolve_machine(spec(tmp_path))
-    assert machine.device == device("cpu-core")
-    assert machine.host.memory_bandwidth == host("generic-16").memory_bandwidth
-    assert machine.network.bandwidth == link("ethernet").bandwidth
-    assert "fitted" in machine.host.provenance()
-
-
 def test_a_gpus_record_without_the_hosts_calls_is_refused(tmp_path: Path) -> None:
     """Its launches held the host's share, which would count twice."""
     record = of_gpu()
@@ -63,12 +55,6 @@ def test_a_gpus_record_without_the_hosts_calls_is_refused(tmp_path: Path) -> Non
     old = replace(record, figures={**record.figures, "device": device_figures, "host": fitted(HOST)})
     with pytest.raises(ScenarioError, match=r"c\.json was fitted before calls of the host were counted; fit its"):
         resolve_machine(spec(tmp_path, old, device="t4"))
-
-
-def test_the_curve_comes_along(tmp_path: Path) -> None:
-    curve = resolve_machine(spec(tmp_path, of_gpu(), device="t4")).device.spmm_curve
-    assert curve is not None
-    assert (curve.sizes, curve.values, curve.source) == ((1e4, 1e8), (0.5, 0.3), "fitted")
 
 
 def test_a_cluster_of_calibrated_cores(tmp_path: Path) -> None:
@@ -121,12 +107,6 @@ def test_a_link_that_the_scenario_names_is_the_catalogues(tmp_path: Path) -> Non
     assert resolve_machine(named).copies == link("pcie4-x16")
     assert resolve_machine(replace(named, calibration=None, pcie=None)).copies == link(device("t4").link)
     assert resolve_machine(spec(tmp_path, of_gpu(), device="t4")).copies == link(device("t4").link)
-
-
-def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"none\.json: cannot be read"):
-        calibration_of(str(tmp_path / "none.json"))
-    assert calibration_of(None) is None
 
 
 def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
@@ -190,13 +170,6 @@ def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: 
     for found, error in ((some, 0.05), (much, 0.2)):
         width = float(np.hypot(SCHEDULE_ERROR, error))
         assert (found.low_s, found.high_s) == pytest.approx((seconds * (1 - width), seconds * (1 + width)))
-
-
-def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
-    empty = calibration(figures={"device": {}, "host": {}, "network": {}}, curve=(), graphs={})
-    calibrated = spec(tmp_path, empty)
-    machine, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
-    assert (machine.device, machine.host, machine.network) == (plain.device, plain.host, plain.network)
 
 
 def measured(folder: Path, parts: int, **training: Any) -> str:

@@ -9,7 +9,6 @@ import pytest
 from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import links
 from gcnsim.scenario.catalogue_fields import LINK, PCIE, Words
-from gcnsim.scenario.load import from_mapping
 
 NAMES = Words("device", lambda: ("t4", "h100"), own=lambda text: text.endswith(".yaml"))
 
@@ -50,15 +49,3 @@ def test_a_rate_in_the_place_of_a_link_is_told_how_it_is_set(rate: str) -> None:
         with pytest.raises(ScenarioError) as caught:
             field.read(rate, path)
         assert str(caught.value) == f"{path}: {needed} {way}={rate}"
-
-
-def test_both_ways_to_set_a_rate_are_there() -> None:
-    ways = ["cluster.figures=pcie4-x16.bandwidth=20GB/s", "cluster.bandwidth=25Gbit/s", "cluster.pcie=PCIe4-x16"]
-    cluster = from_mapping({"schema": "gcnsim.scenario/1"}, "s", ways).cluster
-    assert (cluster.figures, cluster.bandwidth, cluster.pcie) == (
-        (("pcie4-x16.bandwidth", 20e9),),
-        25e9 / 8,
-        "pcie4-x16",
-    )
-    with pytest.raises(ScenarioError, match=r"unknown link 'pcie5'; did you mean 'pcie5-x16'\?"):
-        PCIE.read("pcie5", "p")

@@ -90,14 +90,6 @@ def test_a_call_of_the_host_is_as_fitted_to_a_platform_and_given_figures_are_abo
     assert resolve_machine(spec).host.operation_s.value == pytest.approx(1e-3)
 
 
-def test_a_platform_without_a_host_side_limits_no_copies() -> None:
-    scenario = make_scenario(
-        CLUSTER | {"device": "t4", "platform": "psc-gcn-t4"}, {"dataset": "reddit"}, {"name": "full-graph"}
-    )
-    cluster = resolve_machine(scenario.cluster).topology
-    assert cluster.staging == ()
-
-
 def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
@@ -114,19 +106,6 @@ def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
     assert after is not before
 
 
-def test_a_platform_of_another_device_is_refused() -> None:
-    scenario = make_scenario(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
-    with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is for rtx-2080-ti, cluster\.device is t4"):
-        resolve_machine(scenario.cluster).topology  # noqa: B018
-
-
-def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:
-    whole = iteration_s({})
-    aggregated = iteration_s({"preaggregate": True})
-    dense = iteration_s({"preaggregate": True, "dense_layers": 2})
-    assert dense < aggregated < whole
-
-
 def test_drawn_edges_cannot_be_aggregated_before() -> None:
     scenario = make_scenario(dict(CLUSTER), {"dataset": "reddit-train", "preaggregate": True}, {"name": "psc-gcn"})
     with pytest.raises(ScenarioError, match=r"preaggregate: true is not allowed with method.epsilon 0\.1"):
@@ -140,8 +119,3 @@ def test_workers_on_cores_have_no_dense_layers(tmp_path: Path) -> None:
     scenario = make_scenario(cluster, {"graph": str(graph), "dense_layers": 1}, {"name": "full-graph"})
     with pytest.raises(ScenarioError, match=r"dense_layers: 1 is not what .* has measured: 0"):
         simulate_scenario(scenario, open_source(scenario))
-
-
-def test_not_all_layers_can_be_dense() -> None:
-    with pytest.raises(ScenarioError, match="of 4 layers 0 to 3 can be"):
-        iteration_s({"dense_layers": 4})

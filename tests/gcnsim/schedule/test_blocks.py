@@ -84,14 +84,6 @@ def test_a_block_is_its_ops_one_by_one(builder: Builders) -> None:
     assert together.ops[10].after == ((1, 1), (8, 1))
 
 
-def test_a_block_may_have_no_ops(builder: Builders) -> None:
-    b = builder(1.0)
-    step = b.compute(OpKind.STEP, 0, 1.0)
-    none = b.block(OpKind.WIRE, np.empty(0, np.int64), np.empty((1, 0)), ways=np.empty(0, np.int64), stream="tx")
-    assert none.size == 0
-    assert len(b.close([step]).ops) == 1
-
-
 def test_what_is_not_there_is_not_waited_for(builder: Builders) -> None:
     b = builder(1.0, workers=2)
     first = b.block(OpKind.UPDATE, np.arange(2), 1.0)

@@ -61,12 +61,6 @@ def test_late_dependencies_and_reuse_join_the_others(builder: Builders) -> None:
     assert schedule.depth == 3
 
 
-def test_depth_is_at_least_one(builder: Builders) -> None:
-    b = builder(1.0)
-    end = b.compute(OpKind.LOSS, 0, 1.0)
-    assert b.close([end]).depth == 1
-
-
 def test_work_is_the_same_every_iteration_or_one_number_each(builder: Builders) -> None:
     b = builder(1.0, iterations=3)
     b.compute(OpKind.LOSS, 0, 2.0)

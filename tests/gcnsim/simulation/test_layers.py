@@ -39,10 +39,6 @@ def test_partition_parallel_methods_train_it(name: str) -> None:
     assert iteration_s(name) > 0
 
 
-def test_heads_cost_time() -> None:
-    assert iteration_s("full-graph", heads=1) < iteration_s("full-graph", heads=8)
-
-
 @pytest.mark.parametrize(("name", "picked"), [("full-graph", 0), ("bns-gcn", 4)])
 def test_inputs_that_stay_do_not_travel(name: str, picked: int) -> None:
     """No row of layer 0 travels; rows of drawn nodes are picked out of those kept, by each of four workers."""

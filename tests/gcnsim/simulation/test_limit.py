@@ -190,21 +190,6 @@ def scenario(method: str = "psc-gcn", faults: tuple[dict[str, object], ...] = ()
     return from_mapping(requested | {"faults": list(faults)}, "test")
 
 
-def test_the_straggling_server_of_the_readme_is_named() -> None:
-    found = simulate_scenario(scenario(gpus=6, bandwidth="15Gbps")).limit
-    assert (found.text, found.kind, found.worker, found.server) == ("NIC of server 2", "nic", 4, 2)
-    assert found.busy > 0.98
-    assert 0.2 < found.share < found.kind_share < 0.7
-
-
-@pytest.mark.parametrize("device", ["t4", "a100-40"])
-def test_two_gpus_of_any_kind_wait_for_the_sampler_on_the_host(device: str) -> None:
-    found = simulate_scenario(scenario(gpus=2, device=device)).limit
-    assert "(host CPU)" in found.text
-    assert found.kind == "cpu"
-    assert found.only
-
-
 def test_a_gpu_that_becomes_slow_is_named() -> None:
     """Passing faults make every iteration one of its own: the same ones are simulated without a resource."""
     slow = {"kind": "slow-gpu", "worker": 1, "factor": 5.0, "first": 1}

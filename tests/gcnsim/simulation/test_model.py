@@ -51,13 +51,6 @@ def test_a_source_that_declares_nothing_gets_stated_widths() -> None:
     assert model.assumed == ("features", "classes")
 
 
-def test_declared_or_given_widths_are_not_assumed() -> None:
-    spec = WorkloadSpec(classes=2, layers=1)
-    assert widths(spec, Declared(features=9)) == [9, 2]
-    assert resolve_model(spec, Declared(features=9)).assumed == ()
-    assert resolve_model(spec, Declared()).assumed == ("features",)
-
-
 def make_scenario(gpus: int, iterations: int = 30, **method: Any) -> Scenario:
     mapping = {
         "schema": SCHEMA,
@@ -155,14 +148,6 @@ def test_edges_of_a_graph_are_really_drawn(data_dir: Path) -> None:
     assert some.boundary_edges.mean() == pytest.approx(nodes.boundary_edges.mean(), rel=0.1)
 
 
-def test_an_epoch_of_edge_sampling_is_slower_than_one_of_nodes() -> None:
-    seconds = [
-        simulate_scenario(edge_scenario(sample, 0.1)).metrics.iteration_s
-        for sample in ("nodes", "boundary-edges", "edges")
-    ]
-    assert seconds[0] < seconds[1] < seconds[2]
-
-
 def sized_scenario(gpus: int = 6, method: str = "full-graph", **workload: Any) -> Scenario:
     sizes = {"nodes": "3M", "edges": "117M"} | workload
     cluster = {"gpus": gpus, "gpus_per_server": 1}
@@ -202,18 +187,13 @@ def test_widths_that_nobody_gives_are_assumed() -> None:
     assert {"boundary_ratio", "cross_edges"} <= content
 
 
-@pytest.mark.parametrize("method", ["bns-gcn", "psc-gcn", "sancus", "cagnet-1d", "pagraph", "distdgl"])
+@pytest.mark.parametrize("method", ["psc-gcn", "cagnet-1d", "pagraph"])
 def test_every_kind_of_method_is_answered(method: str) -> None:
     gpus_per_server = 4 if method == "pagraph" else 1
     mapping = to_mapping(sized_scenario(4, method, nodes=20_000, edges=200_000)) | {
         "cluster": {"gpus": 4, "gpus_per_server": gpus_per_server}
     }
     assert simulate_scenario(from_mapping(mapping, "test")).metrics.iteration_s > 0.0
-
-
-def test_one_gpu_has_no_boundary() -> None:
-    scenario = sized_scenario(1)
-    assert not open_source(scenario).counts(scenario, 100, RangeEnd.LIKELY).boundary_nodes.any()
 
 
 @pytest.mark.parametrize(
@@ -225,26 +205,11 @@ def test_one_gpu_has_no_boundary() -> None:
         ({"dataset": "reddit"}, r"workload: both dataset \(reddit\) and nodes \(3000000\) are given"),
         ({"nodes": "3 millions"}, "workload.nodes: '3 millions' is not a whole number of at least 2"),
         ({"nodes": "2.5"}, r"workload.nodes: '2.5' is not a whole number of at least 2 .*, e.g. 2.5M or 1.6G"),
-        ({"edges": "1e99"}, "workload.edges: '1e99' is not a whole number"),
-        ({"edges": "900T"}, r"workload.edges: 9e\+14 is not allowed"),
-        ({"nodes": True}, "workload.nodes: True is not a whole number"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(workload: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         sized_scenario(**workload)
-
-
-def test_what_only_a_graph_could_answer_is_refused() -> None:
-    for workload, message in (
-        ({"imbalance": 1.5}, "workload.imbalance: 1.5 is not allowed; null is, no boundary of 3M nodes"),
-        ({"cross_fraction": "10%"}, "workload.cross_fraction: 0.1 is not allowed; null is"),
-    ):
-        scenario = sized_scenario(**workload)
-        with pytest.raises(ScenarioError, match=message):
-            open_source(scenario).counts(scenario, 100, RangeEnd.LIKELY)
-    with pytest.raises(ScenarioError, match=r"cluster.gpus: 6 is not allowed; workload.nodes is 4"):
-        open_source(sized_scenario(nodes=4, edges=5))
 
 
 def test_sizes_are_written_and_read_again() -> None:
@@ -258,7 +223,7 @@ def test_sizes_are_written_and_read_again() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["ogbn-arxiv", "pubmed", "orkut", "igb-large", "mag240m-citation", "twitter", "uk-2006"],
+    ["pubmed", "uk-2006"],
 )
 def test_datasets_known_by_sizes_have_a_boundary_by_law(name: str) -> None:
     scenario = sized_scenario(4, nodes=None, edges=None, dataset=name)

@@ -23,7 +23,6 @@ from gcnsim.simulation.trace_source import TraceSource
 from gcnsim.trace import write_trace
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload import dataset
-from gcnsim.workload.caching import CacheSize
 
 FULL, DRAWN = create_method("full-graph"), create_method("psc-gcn", epsilon=0.3)
 NODES = create_method("bns-gcn", rate=0.3)
@@ -139,13 +138,6 @@ def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:
         open_source(of_graph(graph_file, gpus=61))
 
 
-@pytest.mark.parametrize("field", ["cross_fraction", "imbalance"])
-def test_an_assumption_about_a_counted_fact_is_refused(graph_file: Path, field: str) -> None:
-    workload = WorkloadSpec(dataset=None, graph=str(graph_file), **{field: 1.0})  # type: ignore[arg-type]
-    with pytest.raises(ScenarioError, match=rf"workload.{field}: cannot be set, it is counted on .*ring.txt"):
-        open_source(scenario(workload))
-
-
 def test_a_dataset_can_be_neither_cut_nor_weighted_by_norms() -> None:
     base = scenario(WorkloadSpec())
     with pytest.raises(ScenarioError, match="partition: reddit is partitioned already"):
@@ -213,27 +205,6 @@ def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path,
         again.counts(replace(fits, method=DRAWN), 8, RangeEnd.LIKELY)
 
 
-def test_a_random_cache_follows_the_seed(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
-    accesses, base, _ = replayed
-    method = DRAWN.with_knobs(cache=CacheSize(fraction=0.5), cache_policy="random")
-    one, two = (
-        accesses.counts(replace(base, method=method, run=RunSpec(iterations=5, seed=seed)), 8, RangeEnd.LIKELY)
-        for seed in (0, 1)
-    )
-    assert (one.hits != two.hits).any()
-
-
-def test_assumed_corners_are_in_order() -> None:
-    base = scenario(WorkloadSpec(), DRAWN, gpus=6)
-    accesses = StatisticsSource(dataset("reddit"))
-    found = {bound: accesses.counts(base, 602, bound) for bound in accesses.assumption_bounds}
-    largest = [int(found[bound].entries.max()) for bound in RangeEnd]
-    rows = [float(found[bound].rows.sum(axis=2).mean(axis=0).max()) for bound in RangeEnd]
-    assert largest == sorted(largest)
-    assert rows == sorted(rows)
-    assert accesses.counts(base, 602, RangeEnd.LOW) is found[RangeEnd.LOW]
-
-
 def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
     base = scenario(WorkloadSpec(), NODES, gpus=6)
     accesses = StatisticsSource(dataset("reddit"))
@@ -247,7 +218,7 @@ def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
     assert kept == sorted(kept), "the fewer entries cross, the fewer are dropped"
 
 
-@pytest.mark.parametrize(("imbalance", "workers"), [(1.0, 4), (1.4, 6), (2.0, 3), (2.5, 4), (3.6, 4), (1.0, 1)])
+@pytest.mark.parametrize(("imbalance", "workers"), [(1.4, 6), (3.6, 4), (1.0, 1)])
 def test_loads_have_the_mean_one_and_the_asked_maximum(imbalance: float, workers: int) -> None:
     found = load_shares(imbalance, workers)
     assert found.shape == (workers,)
@@ -262,7 +233,7 @@ def test_an_imbalance_above_the_number_of_workers_is_refused() -> None:
         StatisticsSource(dataset("reddit")).imbalances(scenario(WorkloadSpec(imbalance=4.0)), LOAD)
 
 
-@pytest.mark.parametrize("factor", [0.5, 0.95, 1.0, 1.28, 9.0])
+@pytest.mark.parametrize("factor", [0.5, 1.28, 9.0])
 def test_scaled_rows_keep_their_hit_rate_and_stay_within_the_boundary(factor: float) -> None:
     rows = np.array([[[0, 40, 60], [20, 0, 80], [50, 50, 0]]])
     ones = np.ones(3, dtype=np.int64)
@@ -284,7 +255,7 @@ def test_scaled_hits_lower_the_hit_rate_and_edges_stay_above_rows() -> None:
     assert (found.boundary_edges >= found.rows.sum(axis=2)).all()
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5, 6, 8])
+@pytest.mark.parametrize("workers", [5])
 @pytest.mark.parametrize("bound", RangeEnd)
 def test_placement_gives_every_worker_one_load(workers: int, bound: RangeEnd) -> None:
     assert sorted(server_of(workers, bound).tolist()) == list(range(workers))
@@ -296,7 +267,7 @@ def test_the_heaviest_stand_apart_at_the_low_end_and_together_at_the_high_end() 
     assert server_of(6, RangeEnd.HIGH).tolist() == list(range(6))
 
 
-@pytest.mark.parametrize(("workers", "per_server"), [(6, 2), (5, 2), (4, 4), (3, 1), (1, 1)])
+@pytest.mark.parametrize(("workers", "per_server"), [(5, 2), (4, 4), (1, 1)])
 def test_ownership_moves_boundary_rows_to_the_own_server(workers: int, per_server: int) -> None:
     equal, near = owner_shares(workers, per_server, 1.0), owner_shares(workers, per_server, 0.8)
     server = np.arange(workers) // per_server

@@ -33,8 +33,8 @@ def crowded(facts: MakeFacts, tau: int) -> Schedule:
     return method("psc-gcn")(facts(tau=tau, per_server=1, nic=5.6e7, nic_latency=0.0, layers=2))
 
 
-@pytest.mark.parametrize("worker", [0, 2])
-@pytest.mark.parametrize("tau", [0, 1, 4])
+@pytest.mark.parametrize("worker", [2])
+@pytest.mark.parametrize("tau", [0, 4])
 def test_nothing_that_had_not_begun_leaves_or_reaches_a_stopped_worker(facts: MakeFacts, tau: int, worker: int) -> None:
     schedule = crowded(facts, tau)
     run, begin = stopped(schedule, worker, 0.2)
@@ -48,7 +48,7 @@ def test_nothing_that_had_not_begun_leaves_or_reaches_a_stopped_worker(facts: Ma
         assert not ((starts > stops) & (starts < stops + 0.2 * PS_PER_S * 0.999)).any()
 
 
-@pytest.mark.parametrize("tau", [1, 4])
+@pytest.mark.parametrize("tau", [4])
 def test_a_pause_costs_a_link_bound_pipeline_nearly_all_of_it(facts: MakeFacts, tau: int) -> None:
     """Its link carries no more than was under way: with tau 4, half was gained from queues that it went on to serve."""
     schedule = crowded(facts, tau)

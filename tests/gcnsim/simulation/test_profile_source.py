@@ -67,12 +67,7 @@ def make_scenario(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> 
 
 @pytest.mark.parametrize(
     "method",
-    [
-        create_method("full-graph"),
-        create_method("bns-gcn", rate=0.1),
-        create_method("psc-gcn", epsilon=0.1),
-        create_method("psc-gcn", epsilon=0.3, sampler="uniform"),
-    ],
+    [create_method("bns-gcn", rate=0.1), create_method("psc-gcn", epsilon=0.1)],
 )
 def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
     graph = make_scenario(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
@@ -145,7 +140,7 @@ def factors_of(base: Scenario, accesses: Source) -> tuple[float, float] | None:
     return partition_factors(base, accesses, counts, estimated_s(base, accesses))
 
 
-@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
+@pytest.mark.parametrize("dataset", ["yelp"])
 def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) -> None:
     base = scenario(dataset=dataset)
     counts = counts_of(base, open_source(base))
@@ -165,7 +160,7 @@ def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) 
     assert scattered(counts, scatter, RangeEnd.LIKELY) is counts
 
 
-@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
 def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
     base = scenario(method)
     found = factors_of(base, open_source(base))
@@ -257,7 +252,7 @@ def test_another_bandwidth_is_other_capacities_alone(method: str) -> None:
             assert same(written(moved, accesses), expected)
 
 
-@pytest.mark.parametrize("method", ["psc-gcn", "bns-gcn", "distdgl"])
+@pytest.mark.parametrize("method", ["psc-gcn", "distdgl"])
 def test_what_the_assumptions_leave_open_is_the_same(method: str) -> None:
     base = scenario_of(method)
     accesses, templates = open_source(base), Templates()

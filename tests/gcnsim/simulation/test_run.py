@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -74,23 +73,11 @@ def test_a_result_holds_together(made: Made, method: Method) -> None:
     assert made.asked == [(method.name, 64, RangeEnd.LIKELY)]
 
 
-def test_hit_rate_is_that_of_the_counts(made: Made) -> None:
-    assert simulate_scenario(scenario(METHODS[3]), made).cache_hit_rate == made.drawn.hit_rate > 0.2
-    assert simulate_scenario(scenario(METHODS[1]), made).cache_hit_rate == 0.0
-
-
 def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
     one, two = (simulate_scenario(scenario(METHODS[3]), made) for _ in range(2))
     assert one.metrics == two.metrics
     assert (one.low_s, one.high_s) == (two.low_s, two.high_s)
     np.testing.assert_array_equal(one.run.ends, two.run.ends)
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
-def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Made, method: Method) -> None:
-    times = [simulate_scenario(scenario(method, bandwidth=b), made).metrics.iteration_s for b in (1e9, 5e8, 1e7, 5e6)]
-    assert all(fast <= slow * 1.01 for fast, slow in itertools.pairwise(times))
-    assert times[3] > 1.8 * times[2]
 
 
 def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
@@ -120,12 +107,6 @@ def test_one_gpu_needs_no_network(facts: Callable[..., Case]) -> None:
     assert result.limit.word == "GPU compute"
 
 
-def test_without_accesses_they_are_opened() -> None:
-    tiny = WorkloadSpec(dataset="reddit", layers=1, hidden=4)
-    result = simulate_scenario(replace(scenario(METHODS[0]), workload=tiny))
-    assert result.metrics.iteration_s > 0.0
-
-
 @pytest.mark.parametrize(
     ("question", "tau", "iterations"),
     [
@@ -152,7 +133,7 @@ def test_no_answer_is_below_its_bound(question: dict[str, object], tau: int, ite
     assert parts == pytest.approx(metrics.iteration_s, rel=1e-9)
 
 
-@pytest.mark.parametrize(("devices", "iterations"), [("t4,rtx-2080-ti", 3), ("v100-32,t4", 3), ("v100-32,t4", 5)])
+@pytest.mark.parametrize(("devices", "iterations"), [("t4,rtx-2080-ti", 3), ("v100-32,t4", 5)])
 def test_few_iterations_on_unequal_gpus_settle(devices: str, iterations: int) -> None:
     """4 to 6 % too slow, and not settled, where a run ended soon after the iterations that were asked for."""
     mapping = {

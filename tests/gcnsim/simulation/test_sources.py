@@ -76,7 +76,7 @@ def test_draws_of_the_other_path_are_estimated_with_it_and_all_others_as_before(
     assert found.alone[TRANSPORT] == pytest.approx((staged.nominal_s / direct.nominal_s, 1.0))
 
 
-@pytest.mark.parametrize("method", ["full-graph", "bns-gcn"])
+@pytest.mark.parametrize("method", ["bns-gcn"])
 def test_simulated_draws_have_the_path_of_the_draw(method: str) -> None:
     base = scenario(method, device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
     accesses = open_source(base)
@@ -196,7 +196,7 @@ def test_servers_decide_who_owns_rows() -> None:
     assert not np.allclose(one.rows, two.rows, rtol=0.05)
 
 
-@pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
+@pytest.mark.parametrize("method", ["cagnet-1.5d"])
 def test_whole_blocks_need_no_published_boundary(method: str) -> None:
     counts = StatisticsSource(dataset("reddit-saint")).counts(
         statistics_scenario("reddit-saint", method), 602, RangeEnd.LIKELY
@@ -229,7 +229,7 @@ def sampled(sampler: str, rate: float) -> Scenario:
     return replace(statistics_scenario("reddit", "full-graph"), method=method)
 
 
-@pytest.mark.parametrize("name", ["reddit", "ogbn-products", "yelp"])
+@pytest.mark.parametrize("name", ["yelp"])
 def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str) -> None:
     scenario = replace(statistics_scenario(name, "full-graph"), cluster=ClusterSpec(gpus=300))
     accesses = StatisticsSource(dataset(name))
@@ -246,7 +246,7 @@ def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str)
     assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
 
 
-@pytest.mark.parametrize("gpus", [2, 5, 6, 33, 64])
+@pytest.mark.parametrize("gpus", [5, 33])
 def test_among_counted_numbers_of_parts_the_boundary_is_the_counted_one(gpus: int) -> None:
     scenario = replace(statistics_scenario("reddit", "full-graph"), cluster=ClusterSpec(gpus=gpus))
     accesses = StatisticsSource(dataset("reddit"))

@@ -40,7 +40,7 @@ def filling(b: Builder, tau: int, slower: float) -> Schedule:
     return b.close([work])
 
 
-@pytest.mark.parametrize("slower", [0.5, 1.002, 1.02, 1.1, 1.5])
+@pytest.mark.parametrize("slower", [0.5, 1.002, 1.02, 1.5])
 @pytest.mark.parametrize("tau", [2, 5])
 def test_a_filling_pipeline_is_not_steady_too_early(builder: Builders, tau: int, slower: float) -> None:
     schedule = filling(builder(1.0), tau, slower)
@@ -98,10 +98,6 @@ def test_sampled_schedules_are_averaged_and_right(facts: Callable[..., Case], ta
     assert run.iterations - window.first >= 6
     truth = mean(schedule, simulate(schedule, 330), 300)
     assert mean(schedule, run, window.first) == pytest.approx(truth, rel=0.02)
-
-
-def test_warm_up_is_the_first_iteration_and_the_pipelines_depth(builder: Builders) -> None:
-    assert Steady(filling(builder(1.0), 4, 1.0), 30).warm_up == 5
 
 
 @pytest.mark.parametrize("measured", [1, 2, 10])

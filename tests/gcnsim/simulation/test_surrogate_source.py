@@ -17,7 +17,6 @@ from gcnsim.simulation.profile_source import SurrogateSource
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.trace.packaged_profiles import bundled_profile
 from gcnsim.workload import dataset
-from gcnsim.workload.caching import CacheSize
 
 DRAWN = create_method("psc-gcn", epsilon=0.1)
 
@@ -50,7 +49,7 @@ def test_corners_are_in_order_of_rows(accesses: SurrogateSource) -> None:
     assert rows == sorted(rows)
 
 
-@pytest.mark.parametrize("name", ["reddit", "reddit-train"])
+@pytest.mark.parametrize("name", ["reddit"])
 @pytest.mark.parametrize("sampler", ["uniform", "vr"])
 def test_a_rate_towards_one_takes_the_time_of_the_whole_graph(name: str, sampler: str) -> None:
     """Where the cores draw in time, which they do for reddit: epsilon 0.999999 took 1 % less than 1 under vr."""
@@ -93,12 +92,6 @@ def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() ->
     assert most == sorted(most)
 
 
-def test_a_cache_answers_some_rows(accesses: SurrogateSource) -> None:
-    method = DRAWN.with_knobs(cache=CacheSize(fraction=0.3))
-    found = accesses.counts(make_scenario(method=method), 300, RangeEnd.LIKELY)
-    assert 0.3 < found.hit_rate < 1.0
-
-
 def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_answer(
     accesses: SurrogateSource,
 ) -> None:
@@ -113,7 +106,7 @@ def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_ans
     assert dataset("yelp").entries == pytest.approx(found.entries.sum(), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["ogbn-products", "reddit", "yelp"])
+@pytest.mark.parametrize("name", ["yelp"])
 def test_two_to_ten_gpus_are_answered_from_profiles(name: str) -> None:
     source = open_source(make_scenario(name=name))
     assert isinstance(source, SurrogateSource)

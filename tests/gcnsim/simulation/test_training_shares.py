@@ -105,13 +105,6 @@ def test_a_step_to_more_gpus_is_judged_by_the_epoch(one_sided: str) -> None:
     assert step.gain == pytest.approx(1.0 - step.epoch_s / (4 * studies.result(base).metrics.iteration_s))
 
 
-@pytest.mark.parametrize(("method", "batch"), [("graphsage", 10), ("full-graph", None)])
-def test_where_all_train_alike_there_is_no_such_step(one_sided: str, method: str, batch: int | None) -> None:
-    base = make_scenario(one_sided, method, batch)
-    steps, idle = next_steps(StudyCache(base), base, Rule((method,), named=True))
-    assert "training nodes" not in {step.knob for step in steps} | {no_effect.knob for no_effect in idle}
-
-
 def test_without_a_split_a_full_graph_has_no_training_nodes_to_balance(tmp_path: Path) -> None:
     (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 60}\n" for node in range(60)))
     ring = str(tmp_path / "ring.txt")

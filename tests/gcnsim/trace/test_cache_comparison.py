@@ -187,11 +187,6 @@ def test_static_rules_agree_with_the_counts_of_a_simulation(small: Any) -> None:
         assert [worker.requests for worker in point.workers] == simulated.rows.sum(axis=(0, 2)).tolist()
 
 
-def test_the_same_call_gives_the_same_curve(four: AccessTrace) -> None:
-    pytest.importorskip("libcachesim", reason="the extra gcnsim[caches] is not installed")
-    assert cache_curve(four, ["all"]) == cache_curve(four, ["all"])
-
-
 def test_sizes_are_sorted_and_counted_once(four: AccessTrace) -> None:
     curve = cache_curve(four, ["static"], [0.5, 0.0, 0.5, 1.0])
     assert curve.sizes == (0.0, 0.5, 1.0)
@@ -228,12 +223,6 @@ def test_bad_settings(four: AccessTrace, how: dict[str, Any], message: str) -> N
         cache_curve(four, ["degree"], how=Replay(**how), path="x.trace")
 
 
-def test_a_trace_without_rows_is_refused() -> None:
-    empty = trace_of(worker(0, [[]], [0.1], [1]), worker(1, [[]], [], []), graphs=1)
-    with pytest.raises(ScenarioError, match=r"x.trace: none of its graphs needs a row of another worker"):
-        cache_curve(empty, path="x.trace")
-
-
 def test_a_trace_that_does_not_tell_cross_edges(small: Any, four: AccessTrace) -> None:
     parts, owners = small.parts, small.owners
     access_trace = record_nodes(parts, owners, rate=0.5, iterations=2, seed=0)
@@ -259,3 +248,9 @@ def test_static_rules_need_no_library(four: AccessTrace, monkeypatch: pytest.Mon
     assert cache_curve(four).points
     with pytest.raises(ScenarioError, match="libcachesim, which is not installed"):
         cache_curve(four, ["all"])
+
+
+def test_a_trace_without_rows_is_refused() -> None:
+    empty = trace_of(worker(0, [[]], [0.1], [1]), worker(1, [[]], [], []), graphs=1)
+    with pytest.raises(ScenarioError, match=r"x.trace: none of its graphs needs a row of another worker"):
+        cache_curve(empty, path="x.trace")

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.core.errors import ScenarioError
 from gcnsim.core.streams import stream
 from gcnsim.trace import AccessTrace, access, record_trace
 from gcnsim.trace.access import counts
@@ -57,13 +56,6 @@ def test_owners_without_boundary_nodes_have_no_rows(line: Any) -> None:
     assert found.hit_rate == 1.0
 
 
-def test_no_cache_no_hits_and_the_same_rows(trace: AccessTrace) -> None:
-    bare = counts(trace, CacheSize.none(), "inclusion", 16, seed=0)
-    assert not bare.hits.any()
-    assert not bare.cached_rows.any()
-    assert np.array_equal(bare.rows, counts(trace, CacheSize(nbytes=640.0), "random", 16, seed=0).rows)
-
-
 def test_a_bigger_cache_never_hits_less(trace: AccessTrace) -> None:
     hits = [counts(trace, CacheSize(fraction=f), "inclusion", 16, seed=0).hits for f in (0.0, 0.2, 0.5, 1.0)]
     for less, more in itertools.pairwise(hits):
@@ -76,8 +68,3 @@ def test_blocks_of_iterations_do_not_change_the_counts(trace: AccessTrace, monke
     pieces = counts(trace, CacheSize(fraction=0.3), "degree", 16, seed=0)
     assert np.array_equal(whole.rows, pieces.rows)
     assert np.array_equal(whole.hits, pieces.hits)
-
-
-def test_an_unknown_policy_is_refused(trace: AccessTrace) -> None:
-    with pytest.raises(ScenarioError, match="cache policy: unknown 'lru'"):
-        counts(trace, CacheSize(fraction=0.3), "lru", 16, seed=0)

@@ -67,14 +67,6 @@ def read_sections_bytes(whole: bytes) -> list[int]:
     return [0, 9, 20, 60, 48 + header // 2, start, start + 8]
 
 
-def test_a_missing_file_and_another_kind_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read"):
-        read_trace(tmp_path / "none")
-    write_sections(tmp_path / "t", kind="partition", version=1, meta={}, arrays={})
-    with pytest.raises(FileError, match="is a partition file, wanted a trace file"):
-        read_trace(tmp_path / "t")
-
-
 def contradictions() -> list[tuple[str, Any, str]]:
     return [
         ("edges", lambda a: a[:, :2], "'edges' has shape"),

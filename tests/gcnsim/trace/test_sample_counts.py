@@ -14,7 +14,7 @@ from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace
 from gcnsim.trace.access import counts
 from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion, expected_rows, profile_of
-from gcnsim.trace.packaged_profiles import outline_named, profile_at, profile_end, profiled_parts
+from gcnsim.trace.packaged_profiles import outline_named, profile_at, profile_end
 from gcnsim.trace.rescale import with_cross_edges
 from gcnsim.trace.sample_counts import cached_nodes, draw_access, draw_counts, expected_access
 from gcnsim.trace.sizes_only import mean_ratio, published_profile, size_only_profile
@@ -49,16 +49,7 @@ def test_laws(small: Any, policy: str) -> None:
     assert np.array_equal(found.cached_rows, (0.4 * found.boundary_nodes).astype(int))
 
 
-def test_rows_and_edges_do_not_depend_on_the_cache(small: Any) -> None:
-    profile = profile_of(small.parts)
-    bare, cached = drawn(profile), drawn(profile, cache=CacheSize(fraction=0.4), policy="random")
-    for name in ("rows", "inner_edges", "boundary_edges"):
-        assert np.array_equal(getattr(bare, name), getattr(cached, name))
-    assert not bare.hits.any()
-    assert cached.hits.any()
-
-
-@pytest.mark.parametrize("changes", [{"sampler": "full"}, {"epsilon": 1.0}])
+@pytest.mark.parametrize("changes", [{"sampler": "full"}])
 def test_a_full_rate_is_the_whole_partition(small: Any, changes: dict[str, Any]) -> None:
     profile = profile_of(small.parts)
     found = drawn(profile, cache=CacheSize(fraction=0.5), **changes)
@@ -68,8 +59,8 @@ def test_a_full_rate_is_the_whole_partition(small: Any, changes: dict[str, Any])
     assert (found.hits.sum(axis=2) == found.cached_rows).all()
 
 
-@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
-@pytest.mark.parametrize(("sampler", "epsilon"), [("uniform", 0.02), ("vr", 0.3), ("uniform", 0.97), ("full", 1.0)])
+@pytest.mark.parametrize("policy", ["inclusion", "random"])
+@pytest.mark.parametrize(("sampler", "epsilon"), [("vr", 0.3), ("uniform", 0.97), ("full", 1.0)])
 def test_draws_are_those_of_every_class_of_every_pair(policy: str, sampler: str, epsilon: float) -> None:
     # Classes without nodes, and what cannot be hit, take no numbers from the generators, so leaving them out is free.
     inner = np.array([500, 400, 300, 600])
@@ -109,16 +100,6 @@ def test_seeds_and_prefixes(small: Any) -> None:
     assert np.array_equal(drawn(profile).rows, drawn(profile).rows)
     assert np.array_equal(drawn(profile).rows[:5], drawn(profile, iterations=5).rows)
     assert not np.array_equal(drawn(profile).rows, drawn(profile, seed=3).rows)
-
-
-def test_unknown_names_and_rates_are_refused(small: Any) -> None:
-    profile = profile_of(small.parts)
-    with pytest.raises(ScenarioError, match="sampler: unknown"):
-        drawn(profile, sampler="half")
-    with pytest.raises(ScenarioError, match="cache policy: unknown"):
-        drawn(profile, policy="lru")
-    with pytest.raises(ScenarioError, match="epsilon: 0 is outside"):
-        drawn(profile, epsilon=0.0)
 
 
 def test_drawn_counts_agree_with_recorded_ones_on_a_real_graph(real: Callable[[str], Any]) -> None:
@@ -192,19 +173,6 @@ def test_by_sizes_the_boundary_grows_as_that_of_other_graphs(name: str) -> None:
     assert high == pytest.approx(facts.boundary.high * growth_between(4, 16, degree) * open_growth(4, 16).high)
 
 
-def test_a_boundary_node_has_a_cross_edge_however_sparse_the_graph_is() -> None:
-    profile = profile_at("pubmed", 32)[0]
-    assert (profile.boundary_nodes <= profile.boundary_entries).all()
-    assert profile.cross_edges_mean < 1.5
-
-
-def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
-    pairs = profile_at(PAPERS, 32)[0].pairs
-    assert not pairs.diagonal().any()
-    others = pairs[~np.eye(32, dtype=np.bool_)].reshape(32, 31)
-    assert (np.ptp(others, axis=1) <= 1).all()
-
-
 def test_rows_are_those_of_the_uniform_rule() -> None:
     profile = profile_at(PAPERS, 32)[0]
     cells = profile.cells["uniform"]
@@ -233,7 +201,7 @@ def test_counts_are_drawn_even_of_192_parts() -> None:
 
 
 @pytest.mark.parametrize("end", range(3))
-@pytest.mark.parametrize("name", [PAPERS, "ogbn-proteins", "pubmed", "wiki-talk", "uk-2006"])
+@pytest.mark.parametrize("name", [PAPERS, "pubmed", "uk-2006"])
 def test_a_boundary_is_no_more_than_all_other_nodes(name: str, end: int) -> None:
     facts = outline_named(name)
     assert facts is not None
@@ -288,7 +256,11 @@ def test_fewer_classes_of_cross_edges_ask_for_as_many_rows() -> None:
         assert found.hits.sum() / wanted.hits.sum() == pytest.approx(more, rel=0.01)
 
 
-def test_an_outline_speaks_of_its_numbers_of_parts_only() -> None:
-    assert profiled_parts(PAPERS) == range(32, 1025)
-    with pytest.raises(ScenarioError, match="ogbn-papers100M has no profile at 8 parts; there are 32 to 1024"):
-        profile_at(PAPERS, 8)
+def test_unknown_names_and_rates_are_refused(small: Any) -> None:
+    profile = profile_of(small.parts)
+    with pytest.raises(ScenarioError, match="sampler: unknown"):
+        drawn(profile, sampler="half")
+    with pytest.raises(ScenarioError, match="cache policy: unknown"):
+        drawn(profile, policy="lru")
+    with pytest.raises(ScenarioError, match="epsilon: 0 is outside"):
+        drawn(profile, epsilon=0.0)

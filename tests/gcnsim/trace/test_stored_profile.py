@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.core.errors import FileError, ScenarioError
-from gcnsim.trace.bins import RATES, Bins, cells_per_worker
+from gcnsim.core.errors import FileError
+from gcnsim.trace.bins import RATES, Bins
 from gcnsim.trace.counts import AccessCounts, profile_of
 from gcnsim.trace.rescale import between, means_of, rescaled_profile, with_counts, with_cross_edges, with_senders
 from gcnsim.trace.sample_counts import draw_access, expected_access, node_counts
@@ -65,7 +65,7 @@ def test_between_stored_rates_uniform_sampling_is_exact_to_a_percent(small: Any,
         assert found.rows[part.rank].sum() == pytest.approx(true, rel=0.01)
 
 
-@pytest.mark.parametrize("epsilon", [0.95, 0.98, 0.99, 0.999])
+@pytest.mark.parametrize("epsilon", [0.95, 0.999])
 def test_beyond_the_largest_stored_rate_kept_entries_go_to_all(
     small: Any, stored: StoredProfile, epsilon: float
 ) -> None:
@@ -78,7 +78,7 @@ def test_beyond_the_largest_stored_rate_kept_entries_go_to_all(
         assert found.boundary_edges[part.rank] == pytest.approx(kept, rel=0.02)
 
 
-@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
+@pytest.mark.parametrize("policy", ["inclusion", "random"])
 def test_draws_have_the_expected_mean_and_never_more_than_there_is(stored: StoredProfile, policy: str) -> None:
     counts = drawn(stored, policy=policy)
     mean = expected_access(
@@ -117,11 +117,6 @@ def test_drawn_nodes_are_a_share_of_every_pair(stored: StoredProfile) -> None:
     counts = node_counts(stored, 0.5)
     assert np.array_equal(counts.rows[0], np.rint(0.5 * stored.pairs))
     assert np.array_equal(counts.inner_edges[0], stored.inner_entries)
-
-
-def test_an_unknown_sampler_is_refused(stored: StoredProfile) -> None:
-    with pytest.raises(ScenarioError, match="the profile holds no 'unifrm'; did you mean 'uniform'"):
-        drawn(stored, sampler="unifrm")
 
 
 def test_a_part_without_boundary_towards_some_owners_is_kept(line: Any, tmp_path: Path) -> None:
@@ -188,9 +183,7 @@ def test_a_profile_that_contradicts_itself_is_refused(stored: StoredProfile, tmp
         ("scale", -3.0, "origin.scale is -3.0; allowed: above 0, at most 1"),
         ("cross_range", ["a", "b"], "origin.cross_range is ['a', 'b'], wanted a factor to 1, one from 1"),
         ("residuals", {"4": "bad"}, "origin.residuals has 'bad' at '4'"),
-        ("residuals", {"4": None}, "origin.residuals has None at '4'"),
         ("residuals", {"four": 0.1}, "origin.residuals has 0.1 at 'four'"),
-        ("partition_seed", True, "origin.partition_seed is True, wanted int"),
     ],
 )
 def test_an_origin_that_cannot_be_is_refused(
@@ -209,7 +202,7 @@ def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
     assert profile.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
 
 
-@pytest.mark.parametrize("scale", [0.4, 0.07, 0.9, 1 / 3])
+@pytest.mark.parametrize("scale", [0.4, 1 / 3])
 def test_counts_scaled_back_by_no_whole_number_are_read_again(
     stored: StoredProfile, tmp_path: Path, scale: float
 ) -> None:
@@ -276,7 +269,7 @@ def test_a_profile_with_other_counts_has_them_and_keeps_as_large_a_share_of_entr
         assert share == pytest.approx(was / stored.entries[:, None], rel=1e-6)
 
 
-@pytest.mark.parametrize("parts", [3, 5, 6])
+@pytest.mark.parametrize("parts", [3, 6])
 def test_a_resized_profile_has_the_asked_means(stored: StoredProfile, parts: int) -> None:
     own = means_of(stored)
     inner, entries, nodes, crossing = own.largest
@@ -311,13 +304,7 @@ def test_means_between_two_profiles_follow_a_power_law(stored: StoredProfile) ->
     assert least.largest == pytest.approx(low.largest)
 
 
-def test_cells_are_fewer_where_pairs_are_many() -> None:
-    found = [cells_per_worker(parts) for parts in (2, 4, 8, 10, 16, 32)]
-    assert found == sorted(found, reverse=True)
-    assert all(count % 12 == 0 for count in found)
-
-
-@pytest.mark.parametrize("sampler", ["uniform", "vr"])
+@pytest.mark.parametrize("sampler", ["vr"])
 def test_a_profile_answers_as_its_graph_does(real: Callable[[str], Any], sampler: str) -> None:
     from gcnsim.trace import prepared_sampling, record_prepared
     from studies.profiles import missed_rows, rows_errors, scenarios

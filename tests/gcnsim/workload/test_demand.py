@@ -71,7 +71,7 @@ def test_warm_up_fills_the_cache_and_counts_nothing(policy: str) -> None:
     assert [whole - hits(policy, STREAM, 4, cut) for cut in range(len(STREAM) + 1)] == ends
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_lru_lfu_fifo_and_belady_follow_their_definitions(seed: int) -> None:
     generator = np.random.default_rng(seed)
     ids = np.minimum(generator.geometric(0.1, 200), 30).tolist()
@@ -107,24 +107,13 @@ def defined(policy: str, ids: list[int], rows: int) -> int:
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_belady_hits_most_of_all_demand_caches(seed: int) -> None:
     generator = np.random.default_rng(seed)
     ids = np.minimum(generator.geometric(0.05, 400), 60).tolist()
     for rows in (1, 2, 5, 20):
         best = hits("belady", ids, rows)
         assert best >= max(hits(policy, ids, rows) for policy in DEMAND)
-
-
-def test_the_next_request_of_each() -> None:
-    never = np.iinfo(np.int64).max
-    assert next_request(np.array([3, 1, 3, 3, 1])).tolist() == [2, 4, 3, never, never]
-    assert next_request(np.empty(0, np.int64)).tolist() == []
-
-
-def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="cache policy: unknown 'lrv'; did you mean 'lru'"):
-        hits("lrv", STREAM, 2)
 
 
 def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

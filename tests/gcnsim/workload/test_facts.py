@@ -79,11 +79,6 @@ def test_edges_count_in_both_directions() -> None:
     assert dataset("ogbn-arxiv").directed < dataset("ogbn-arxiv").entries <= 2 * dataset("ogbn-arxiv").directed
 
 
-def test_unknown_dataset_names_the_nearest() -> None:
-    with pytest.raises(ScenarioError, match="unknown dataset 'redit'; did you mean 'reddit'"):
-        dataset("redit")
-
-
 def ring(nodes: int) -> Graph:
     return build_csr(np.arange(nodes), (np.arange(nodes) + 1) % nodes, nodes, "ring")
 
@@ -129,12 +124,6 @@ def test_foreign_truncated_and_altered_files_are_refused(tmp_path: Path) -> None
         read_norms(path, graph)
 
 
-def test_defaults_are_allowed() -> None:
-    for knob in knobs.KNOBS.values():
-        if knob.standard is not None:
-            knob.rule.check(knob.standard, knob.name)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -143,14 +132,10 @@ def test_defaults_are_allowed() -> None:
         ("tau", True, "True is not a whole number"),
         ("tau", 10**400, "a number of more than 300 digits is not allowed"),
         ("epsilon", 0.0, "above 0 and at most 1"),
-        ("epsilon", 1.01, "1.01 is not allowed"),
-        ("epsilon", math.nan, "nan is not allowed"),
         ("epsilon", "0.1", "'0.1' is not a number above 0"),
         ("cache", 0.3, "0.3 is not a cache size"),
         ("cache_policy", "degre", "did you mean 'degree'?"),
-        ("refresh", 0, "of at least 1"),
         ("refresh", math.inf, "inf is not a whole number"),
-        ("rate", -0.1, "of at least 0 and at most 1"),
     ],
 )
 def test_bad_values_are_refused_with_path_and_range(name: str, value: object, message: str) -> None:

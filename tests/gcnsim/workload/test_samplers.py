@@ -22,17 +22,11 @@ from gcnsim.workload import samplers as samplers_module
 from gcnsim.workload.draws import Draws, draw, draw_edges, inclusion
 from gcnsim.workload.mini_batches import layer_batch, neighbour_batch
 from gcnsim.workload.reach import DegreeLaw, Groups, counted, expected_layers, expected_neighbours, lognormal_law
-from gcnsim.workload.samplers import Full, Uniform, VarianceReduction, sampler
+from gcnsim.workload.samplers import VarianceReduction, sampler
 from tests.sampled import edge_probabilities, edge_weights, law_of
 
 
-def test_registry_finds_each_rule_and_hints_at_the_nearest() -> None:
-    assert [sampler(name) for name in ("full", "uniform", "vr")] == [Full, Uniform, VarianceReduction]
-    with pytest.raises(ScenarioError, match=r"sampler: unknown 'unifrom'; did you mean 'uniform'\?"):
-        sampler("unifrom")
-
-
-@pytest.mark.parametrize("name", ["full", "uniform", "vr"])
+@pytest.mark.parametrize("name", ["vr"])
 @pytest.mark.parametrize("epsilon", [0.0, -0.1, 1.5, float("nan")])
 def test_rates_outside_the_range_are_refused(parts: tuple[Part, ...], name: str, epsilon: float) -> None:
     with pytest.raises(ScenarioError, match=r"epsilon: .* is outside \(0, 1\]"):
@@ -182,13 +176,6 @@ def test_draw_and_draw_edges_are_the_same_graph(parts: tuple[Part, ...]) -> None
         assert np.array_equal(np.flatnonzero(needed), wanted)
 
 
-def test_certain_edges_are_always_drawn(parts: tuple[Part, ...]) -> None:
-    part = parts[0]
-    needed, inner, boundary = draw(part, edge_probabilities("full", part, 1.0), stream(0, "any"))
-    assert needed.all()
-    assert inner + boundary == part.entries
-
-
 def test_mean_rows_drawn_equal_the_sum_of_inclusion(parts: tuple[Part, ...]) -> None:
     part, draws = parts[1], 400
     p = VarianceReduction(part).probabilities(0.1).p
@@ -292,7 +279,7 @@ def test_rows_of_a_directed_graph_within_7_percent(batch: int, fanout: tuple[int
 
 
 @pytest.mark.parametrize(("batch", "fanout"), CASES[:2])
-@pytest.mark.parametrize("name", ["acl_papers", "amazon_cs", "coauthor_phy", "tolokers"])
+@pytest.mark.parametrize("name", ["amazon_cs", "tolokers"])
 @pytest.mark.skipif("GCNSIM_DATA" not in os.environ, reason="GCNSIM_DATA names no folder of graphs")
 def test_rows_of_real_graphs_within_6_percent(name: str, batch: int, fanout: tuple[int | float, ...]) -> None:
     graph = load_graph(str(Path(os.environ["GCNSIM_DATA"]) / f"{name}.npz"))
@@ -330,11 +317,6 @@ def test_a_lognormal_law_keeps_its_mean_and_spread() -> None:
     assert even.degree == pytest.approx(np.full(even.degree.size, 20.0))
 
 
-def test_wider_degrees_reach_fewer_nodes() -> None:
-    rows = [expected(lognormal_law(1e5, 20.0, spread), 2000, (10, 10))[0] for spread in (0.5, 1.0, 1.5)]
-    assert rows == sorted(rows, reverse=True)
-
-
 def test_parts_keep_neighbourhoods_near() -> None:
     law = lognormal_law(1e5, 20.0, 1.0)
 
@@ -348,9 +330,3 @@ def test_parts_keep_neighbourhoods_near() -> None:
     assert near.sum() < far.sum()
     assert far[1] / far.sum() == pytest.approx(0.72, abs=0.03), "as many entries leave as parts at random have"
     assert Groups.own_and_others(1, 0.0).size.tolist() == [1.0]
-
-
-def test_everything_is_reached_at_most_once() -> None:
-    law = lognormal_law(1000.0, 50.0, 1.0)
-    assert expected(law, 1000, (10, 10))[0] <= 1000.0 + 1e-6
-    assert expected(law, 500, (1.0, 1.0, 1.0))[0] <= 1000.0 + 1e-6

@@ -135,7 +135,7 @@ def test_a_subgraph_has_the_entries_between_its_nodes(graph: Graph, batch: IntAr
 
 def test_walks_follow_entries(graph: Graph) -> None:
     nodes = walked_nodes(graph, 300, stream(0, "walks"))
-    assert 150 < nodes.size <= 300
+    assert 200 < nodes.size <= 300, "100 roots of two steps each"
     assert (np.diff(nodes) > 0).all()
     assert walked_nodes(graph, 1, stream(0, "walks")).size <= 3
 
@@ -203,8 +203,8 @@ def test_broadcasts_are_spread_evenly() -> None:
         assert gaps.max() - gaps.min() <= 1
 
 
-@pytest.mark.parametrize("threshold", [1.0, 3.0, 10.0, 1000.0])
-@pytest.mark.parametrize("warmup", [0.001, 0.02, 50 / 300, 0.25, 0.5, 0.99])
+@pytest.mark.parametrize("threshold", [3.0, 1000.0])
+@pytest.mark.parametrize("warmup", [0.001, 50 / 300, 0.5, 0.99])
 def test_the_warm_up_has_its_share(threshold: float, warmup: float) -> None:
     """50 of 300 epochs with a threshold of 10: 1/6 and 5/6 of 1/11."""
     sent = sent_blocks(BlockRule("fixed", threshold, warmup=warmup), 1, 2)
@@ -221,7 +221,7 @@ def test_cycles_are_short_enough_to_simulate() -> None:
 
 @pytest.mark.parametrize("test", ["fixed", "adaptive"])
 @pytest.mark.parametrize("delayed", [True, False])
-@pytest.mark.parametrize("threshold", [0.0, 1.0, 1.5, 4.0])
+@pytest.mark.parametrize("threshold", [1.0, 1.5, 4.0])
 def test_training_sends_what_the_simulation_sends(test: str, delayed: bool, threshold: float) -> None:
     """A block followed from iteration to iteration by the rule that training asks, and a cycle of the simulator's."""
     rule = BlockRule(test, threshold, delayed=delayed)

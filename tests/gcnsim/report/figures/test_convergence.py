@@ -16,19 +16,6 @@ def test_accuracy_at_the_time_that_iterations_take() -> None:
     assert (data.unit, data.target) == ("s", 0.9)
 
 
-def test_at_most_six_lines() -> None:
-    data = convergence_data([RUN._replace(name=f"r{k}") for k in range(8)])
-    assert len(data.lines) == 6
-    assert data.left_out == ("r6", "r7")
-
-
-def test_the_target_is_a_line_and_numbers_are_in_the_hover() -> None:
-    figure = convergence_figure(convergence_data([RUN], 0.9)).to_dict()
-    assert figure["layout"]["shapes"][0]["y0"] == pytest.approx(90.0)
-    assert figure["data"][1]["customdata"][1] == "pipegcn<br>90.00 % after 10.0 s, 20 iterations"
-    assert figure["layout"]["yaxis"]["title"]["text"] == "Validation accuracy (%)"
-
-
 def test_against_cost_a_line_without_a_price_is_left_out() -> None:
     data = convergence_data([RUN, RUN._replace(name="priced", price=0.02)], None, "EUR")
     assert data.priced
@@ -37,3 +24,10 @@ def test_against_cost_a_line_without_a_price_is_left_out() -> None:
     assert line["x"] == pytest.approx([0.1, 0.2])
     assert line["customdata"][1] == "priced<br>90.00 % after 10.0 s, 20 iterations, 0.20 EUR"
     assert figure["layout"]["xaxis"]["title"]["text"] == "Cost of training (EUR)"
+
+
+def test_the_target_is_a_line_and_numbers_are_in_the_hover() -> None:
+    figure = convergence_figure(convergence_data([RUN], 0.9)).to_dict()
+    assert figure["layout"]["shapes"][0]["y0"] == pytest.approx(90.0)
+    assert figure["data"][1]["customdata"][1] == "pipegcn<br>90.00 % after 10.0 s, 20 iterations"
+    assert figure["layout"]["yaxis"]["title"]["text"] == "Validation accuracy (%)"

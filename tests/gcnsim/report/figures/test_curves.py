@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report.figures.curves import AXES, Curve, MeasuredPoint, Series, curve_data, curve_figure, curve_of_rows
-from gcnsim.report.palette import RECOMMENDED, SETTINGS
+from gcnsim.report.figures.curves import Curve, MeasuredPoint, Series, curve_data, curve_figure, curve_of_rows
 from tests.gcnsim.results.made import answer_of
 
 TWO = Series("psc-gcn", (1.25e8, 1.25e9), (0.09, 0.03), (0.08, 0.02), (0.1, 0.04))
@@ -23,14 +22,6 @@ def test_time_axis_turns_logarithmic_where_the_values_span_much(curve: Curve) ->
     data = curve_data(curve)
     assert data.log_time
     assert data.y_ticks.text == ("0.5", "1", "2", "5", "10", "20")
-
-
-def test_values_in_words() -> None:
-    assert [AXES[name].text(value) for name, value in (("bandwidth", 1.875e9), ("tau", 2), ("cache", 0.3))] == [
-        "15 Gbps",
-        "tau 2",
-        "30 % cached",
-    ]
 
 
 def test_no_more_than_six_lines_the_recommended_among_them() -> None:
@@ -83,10 +74,3 @@ def test_measured_runs_are_points() -> None:
     assert tuple(points["x"]) == (2.5e8, 1.25e9)
     assert tuple(points["y"]) == pytest.approx((70.0, 35.0))
     assert points["customdata"][0] == "measured: run &lt;1&gt; at 2 Gbps<br>70.0 ms"
-
-
-def test_the_recommended_line_has_its_colour(curve: Curve) -> None:
-    marked = (curve.series[0], curve.series[1]._replace(recommended=True), curve.series[2])
-    lines = curve_figure(curve_data(curve._replace(series=marked))).to_dict()["data"][1::2]
-    assert [line["line"]["color"] == RECOMMENDED for line in lines] == [False, True, False]
-    assert [line["line"]["dash"] for line in lines] == [SETTINGS[0][1], "solid", SETTINGS[1][1]]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,10 @@ import pytest
 from gcnsim.core.errors import FileError
 from gcnsim.cost import Memory
 from gcnsim.records.recorded_run import read_recorded_run
-from gcnsim.report.comparison import write_parts_csv
 from gcnsim.report.figures.breakdown import difference_data, difference_figure
-from gcnsim.report.figures.links import LinkBar, links_data, links_figure, pairs_data, pairs_figure
+from gcnsim.report.figures.links import LinkBar, links_data, pairs_data, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
-from gcnsim.report.figures.parallel import MOST_DRAWN, _apart, parallel_data, parallel_figure
+from gcnsim.report.figures.parallel import MOST_DRAWN, parallel_data, parallel_figure
 from gcnsim.report.figures.timeline import in_one_unit, timeline_of_run
 from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_figure, tornado_lines
 from gcnsim.report.palette import DARK, LIGHT
@@ -38,14 +35,6 @@ def test_links_the_busiest_first_and_how_many_besides() -> None:
     data = links_data(link_traffics, 2)
     assert data.bars == (LinkBar("nic3.tx", 3 * 2.0**20, 0.3), LinkBar("nic2.tx", 2.0**21, 0.2))
     assert data.left_out == 2
-
-
-def test_a_link_that_sets_the_pace_has_its_own_colour() -> None:
-    data = links_data({"nic0.tx": LinkTraffic(2.0**30, 0.99), "nic1.tx": LinkTraffic(2.0**20, 0.5)})
-    bars = links_figure(data).to_dict()["data"][0]
-    assert tuple(bars["marker"]["color"]) == (LIGHT.exposed, LIGHT.compute)
-    assert tuple(bars["x"]) == pytest.approx((99.0, 50.0))
-    assert bars["customdata"][0] == "nic0.tx<br>1.00 GiB per iteration, busy 99.0 % of it"
 
 
 def test_bytes_of_each_pair_are_means_of_the_measured_iterations() -> None:
@@ -74,23 +63,12 @@ def test_memory_by_value() -> None:
     assert "cache" not in [name for name, _, _ in data.legend]
 
 
-def test_of_many_the_tightest_is_shown() -> None:
-    data = memory_data(REPORT, most=1)
-    assert [worker.worker for worker in data.workers] == [1]
-    assert data.left_out == 1
-
-
 def test_bars_stack_up_to_the_total_and_the_device_is_marked() -> None:
     traces = memory_figure(memory_data(REPORT)).to_dict()["data"]
     bars = [trace for trace in traces if trace["type"] == "bar"]
     assert sum(trace["x"][1] for trace in bars) == pytest.approx(TWO.total / GIB + 0.5)
     assert tuple(traces[-1]["x"]) == (16.0, 16.0)
     assert traces[-1]["customdata"][0] == "worker 0: the device has 16.0 GiB"
-
-
-def test_a_device_of_unknown_size_has_no_mark() -> None:
-    unknown = MemoryReport(None, None, 0, 0.0, None, None, (ONE,))
-    assert all(trace["type"] == "bar" for trace in memory_figure(memory_data(unknown)).to_dict()["data"])
 
 
 PARTS = [
@@ -112,22 +90,6 @@ def test_the_finest_parts_are_drawn_by_what_they_changed() -> None:
     assert [bar.x[0] for bar in figure.data] == pytest.approx([-450, -100, 50, -500])
     assert figure.data[1].marker.color == LIGHT.compute
     assert figure.data[0].customdata[0].endswith("A 500 ms, B 50.0 ms per iteration<br>-450 ms")
-
-
-def test_two_equal_iterations_have_no_bar_but_the_whole() -> None:
-    same = {"a": 1.0, "b": 1.0, "difference": 0.0}
-    data = difference_data(compared(parts=[part("compute_s", None, 1.0, 1.0)], iteration_s=same))
-    assert data.changes == ()
-    assert len(difference_figure(data).data) == 1
-
-
-def test_parts_are_lines_of_a_table(tmp_path: Path) -> None:
-    write_parts_csv(tmp_path / "parts.csv", compared(parts=PARTS))
-    with open(tmp_path / "parts.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["part"] for row in rows] == [entry["part"] for entry in PARTS]
-    assert float(rows[2]["difference"]) == PARTS[2]["difference"]
-    assert rows[2]["within"] == "exposed_comm_s"
 
 
 def test_the_longest_first_and_what_changes_nothing_by_name(answered: dict[str, Any]) -> None:
@@ -221,12 +183,6 @@ def test_an_iteration_without_a_training_thread_is_a_line(write_run: WriteRun) -
         timeline_of_run(read_recorded_run(folder))
 
 
-def test_two_timelines_have_one_unit(write_run: WriteRun, tmp_path: Path) -> None:
-    data = timeline_of_run(read_recorded_run(recorded(write_run, "run")))
-    short, long = in_one_unit(data, replace(data, length_s=3.0))
-    assert (short.unit, short.unit_s) == (long.unit, long.unit_s) == ("s", 1.0)
-
-
 AXES = ("cluster.bandwidth", "method.name", "method.tau", "run.seed")
 
 
@@ -270,21 +226,6 @@ def test_of_many_points_the_first_and_evenly_spread_others_are_drawn() -> None:
     assert sum(line.fast for line in data.lines) == math.ceil(MOST_DRAWN / 10)
 
 
-def test_marks_keep_apart() -> None:
-    ticks = parallel_data([point(k, f"{k}Gbps", f"method-{k:02}", k, 1.0) for k in range(1, 30)], AXES, "point").rows
-    for row in ticks:
-        kept = [tick.place for tick in row.ticks]
-        assert kept[0] == 0.0
-        assert kept[-1] == 1.0
-        assert all(later - earlier >= 1 / 8 for earlier, later in pairwise(kept))
-    assert _apart([]) == []
-
-
-def test_a_column_of_names_decides_by_name() -> None:
-    data = parallel_data(POINTS, (), "method.name")
-    assert [tick.text for tick in data.rows[0].ticks] == ["a<b", "psc-gcn"]
-
-
 def test_the_figure_has_a_line_per_point_and_reads_no_tags() -> None:
     data = parallel_data(POINTS, AXES, "iteration_s")
     figure = parallel_figure(data, LIGHT)
@@ -297,3 +238,9 @@ def test_the_figure_has_a_line_per_point_and_reads_no_tags() -> None:
     dark = parallel_figure(data, DARK)
     assert dark.data[2].line.color == DARK.recommended
     assert dark.layout.height == figure.layout.height
+
+
+def test_two_timelines_have_one_unit(write_run: WriteRun, tmp_path: Path) -> None:
+    data = timeline_of_run(read_recorded_run(recorded(write_run, "run")))
+    short, long = in_one_unit(data, replace(data, length_s=3.0))
+    assert (short.unit, short.unit_s) == (long.unit, long.unit_s) == ("s", 1.0)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +17,6 @@ from gcnsim.report.figures.timeline import (
     timeline_figure,
     timeline_of_result,
 )
-from gcnsim.report.page.sections import caption_of
-from gcnsim.report.palette import DARK, darkened
 from gcnsim.timeline import Phase, Timeline
 from tests.gcnsim.report.figures.spans import MS, small_run
 
@@ -107,22 +104,6 @@ def test_the_slowest_worker_and_the_limit_are_bold() -> None:
         assert [name[3:-4] for name in names if name.startswith("<b>")] == [*workers, *bold]
 
 
-def test_the_caption_says_what_is_bold_and_what_is_hidden() -> None:
-    timeline, ends = small_run()
-    rates = {name: (np.array([0, 50]) * MS, np.array([1000.0, 0.0])) for name in ("nic1.tx", "nic1.rx", "pcie1.up")}
-    told: dict[str, Any] = {"rates": rates, "slowest": 1, "limited_by": "NIC of server 1"}
-    every = caption_of(timeline_data(timeline, ends, 1, **told))
-    limit = "what limits the iteration: nic1.tx (NIC of server 1), nic1.rx (NIC of server 1)."
-    assert f"Bold: the slowest worker, 1, and {limit}" in every
-    assert "hidden" not in every
-    one = caption_of(timeline_data(timeline, ends, 1, only=0, **told))
-    assert f"Bold: {limit} The slowest worker, 1, is hidden." in one
-    many = {f"nic{server}.tx": rates["nic1.tx"] for server in range(6)}
-    told |= {"rates": many, "limited_by": "NICs of all servers"}
-    assert "what limits the iteration: 6 links." in caption_of(timeline_data(timeline, ends, 1, **told))
-    assert "Bold" not in caption_of(timeline_data(timeline, ends, 1))
-
-
 def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
     result = simulate(SCENARIO).result
     data = timeline_of_result(result)
@@ -137,12 +118,6 @@ def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
     assert {name.split(":")[0] for name in alone.rows} == {"worker 1"}
     assert {link[:4] for link in data.links} >= {"nic0", "nic1"}
     assert {re.sub(r"[^0-9]", "", link) for link in alone.links} == {"1"}, "servers have one GPU each"
-
-
-def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
-    timeline, ends = small_run()
-    data = timeline_data(timeline, ends, 1)
-    assert darkened(timeline_figure(data).to_json()) == timeline_figure(data, DARK).to_json()
 
 
 def test_a_figure_has_a_row_per_track_and_time_in_its_unit(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data
 from gcnsim.report.figures.curves import Curve
 from gcnsim.report.figures.timeline import timeline_data
@@ -163,8 +162,3 @@ def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: Curve,
         write_html(path, broken, curve, TIMELINE)
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written"):
-        write_html(tmp_path / "none" / "page.html", answer_of(payload), curve, TIMELINE)

@@ -63,27 +63,6 @@ def test_a_front_by_value(recommended: Any) -> None:
     assert data.legend[-1] == ("recommended", "recommended", False)
 
 
-def test_points_at_one_place_share_a_label(recommended: Any) -> None:
-    data = front_data(recommended.told)
-    first = data.options[0]
-    near = [first._replace(number=number, chosen=False, on_front=False) for number in (7, 8)]
-    far = first._replace(number=9, seconds=2 * first.seconds, chosen=False, on_front=True)
-    drawn = front_figure(replace(data, options=(*near, far))).to_dict()["data"]
-    assert [text for trace in drawn for text in trace.get("text", ())] == ["9", "7, 8", ""]
-    near.append(near[0]._replace(number=9))
-    drawn = front_figure(replace(data, options=tuple(near))).to_dict()["data"]
-    assert [text for trace in drawn for text in trace.get("text", ())] == ["7 to 9", "", ""]
-
-
-def test_a_target_is_a_line(recommended: Any) -> None:
-    data = front_data(recommended.told)
-    assert data.target_s is None
-    assert "shapes" not in front_figure(data).to_dict()["layout"]
-    drawn = front_figure(replace(data, target_s=0.5)).to_dict()["layout"]
-    assert drawn["shapes"][0]["x0"] * data.unit_s == pytest.approx(0.5)
-    assert drawn["annotations"][0]["text"] == "target: 500 ms"
-
-
 def test_a_recommendation_s_tornado_has_knobs_and_assumptions(recommended: Any) -> None:
     advice: Advice = recommended.told
     tornado = tornado_of_advice(advice)
@@ -209,6 +188,7 @@ def test_without_kaleido_nothing_is_begun(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow  # one figure is drawn in test_images.py
 @pytest.mark.skipif(
     importlib.util.find_spec("kaleido") is None or shutil.which("chromium") is None, reason="needs Kaleido and Chromium"
 )
@@ -244,10 +224,22 @@ def test_every_link_of_a_worker_or_server_stands_with_it_in_words(answered: dict
     assert [row.name for row in servers.rows] == ["server 0", "server 1"]
 
 
-def test_nothing_where_the_answer_says_nothing(payload: dict[str, Any]) -> None:
-    assert heats_of(answer_of(payload)) == []
+def test_a_target_is_a_line(recommended: Any) -> None:
+    data = front_data(recommended.told)
+    assert data.target_s is None
+    assert "shapes" not in front_figure(data).to_dict()["layout"]
+    drawn = front_figure(replace(data, target_s=0.5)).to_dict()["layout"]
+    assert drawn["shapes"][0]["x0"] * data.unit_s == pytest.approx(0.5)
+    assert drawn["annotations"][0]["text"] == "target: 500 ms"
 
 
-def test_a_worker_without_a_share_has_none(answered: dict[str, Any]) -> None:
-    answered["utilization"]["links"].pop(6)
-    assert heats_of(answer_of(answered))[0].rows[0].shares == (0.0, 0.3, 0.2, 0.1, 0.5, None)
+def test_points_at_one_place_share_a_label(recommended: Any) -> None:
+    data = front_data(recommended.told)
+    first = data.options[0]
+    near = [first._replace(number=number, chosen=False, on_front=False) for number in (7, 8)]
+    far = first._replace(number=9, seconds=2 * first.seconds, chosen=False, on_front=True)
+    drawn = front_figure(replace(data, options=(*near, far))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["9", "7, 8", ""]
+    near.append(near[0]._replace(number=9))
+    drawn = front_figure(replace(data, options=tuple(near))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["7 to 9", "", ""]
