@@ -60,10 +60,13 @@ def read_text(path: str | Path, hint: str = "") -> str:
 def parse_json(text: str, path: str | Path) -> Any:
     """Parse the document in `text`, from the file at `path`.
 
-    Raises FileError, naming the file and the place, for invalid JSON, and for NaN, infinite and huge numbers.
+    Raises FileError, naming the file and the place, for invalid JSON, a key given twice, and for NaN, infinite and huge
+    numbers.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=each_once)
+    except KeyError as error:
+        raise FileError(f"{path}: {error.args[0]}") from None
     except (ValueError, RecursionError):
         raise FileError(f"{path}: not a JSON document") from None
     for place, value in _leaves(document, path):
@@ -73,6 +76,18 @@ def parse_json(text: str, path: str | Path) -> Any:
             shown = str(value) if isinstance(value, float) else f"a whole number of {len(str(abs(value)))} digits"
             raise FileError(f"{path}: {place or 'the document'} is {shown}; allowed: finite numbers up to {LARGEST:g}")
     return document
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of its keys and values. Raises KeyError for a key that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise KeyError(f"key {key[:40]!r} is there more than once; allowed: once")
+            seen.add(key)
+    return found
 
 
 def canonical(document: Any) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import Choice
 from gcnsim.core.units import BANDWIDTH
-from gcnsim.hardware import GENERIC_LINK, device, devices, networks
+from gcnsim.hardware import device, devices
 from gcnsim.methods import COMPARED, has_knob, methods
 from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec, read_injected
 from gcnsim.scenario.option import plain, words
@@ -265,11 +265,7 @@ def _value(name: str, text: str) -> Any:
 def names_of(name: str) -> tuple[str, ...]:
     """What a field of `MORE` may be, where that is a list."""
     rule = options(WhatIf)[name].rule
-    found = tuple(rule.names()) if isinstance(rule, Choice) and rule.names is not None else ()
-    if name not in ("link", "pcie"):
-        return found
-    between = {GENERIC_LINK, *networks()}
-    return tuple(item for item in found if (item in between) == (name == "link"))
+    return tuple(rule.names()) if isinstance(rule, Choice) and rule.names is not None else ()
 
 
 def rates_of_nvlink() -> tuple[str, ...]:

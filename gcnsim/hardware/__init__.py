@@ -24,6 +24,8 @@ from gcnsim.hardware.naming import (
     gpu_of,
     kind_of_network,
     known_device,
+    links_between,
+    links_within,
     networks,
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described

@@ -108,6 +108,16 @@ def networks() -> tuple[str, ...]:
     return tuple(name for name in links() if name != GENERIC_LINK and not name.startswith(INSIDE))
 
 
+def links_between() -> tuple[str, ...]:
+    """Names of the links between servers."""
+    return (GENERIC_LINK, *networks())
+
+
+def links_within() -> tuple[str, ...]:
+    """Names of the other links."""
+    return tuple(name for name in links() if name not in links_between())
+
+
 def network_named(text: object) -> str | None:
     """The link between servers that `text` names; None for none."""
     return known_name(text, networks()) if isinstance(text, str) else None

@@ -31,6 +31,8 @@ from gcnsim.hardware import (
     is_file,
     kind_described,
     links,
+    links_between,
+    links_within,
 )
 
 _RATE: Final = re.compile(r"\d+(\.\d*)?\s*([kmgtp]i?)?b.{0,20}", re.IGNORECASE)
@@ -110,15 +112,16 @@ class LinkName(Choice):
     def check(self, value: Any, path: str) -> None:
         """Refuse an unknown name. Raises ScenarioError, starting with `path`."""
         if _RATE.fullmatch(str(value)):
+            names = ", ".join(sorted(self.names() if self.names else ()))
             raise ScenarioError(
-                f"{path}: {shown(value)} is a rate, the name of a link is needed: {', '.join(sorted(links()))}; a rate "
+                f"{path}: {shown(value)} is a rate, the name of a link is needed: {names}; a rate "
                 f"is set with --set {self.rate}={value}"
             )
         Choice.check(self, value, path)
 
 
-PCIE: Final = LinkName("a link", links, rate="cluster.figures=NAME.bandwidth")
-LINK: Final = LinkName("a link", links, rate="cluster.bandwidth")
+PCIE: Final = LinkName("a link within servers", links_within, rate="cluster.figures=NAME.bandwidth")
+LINK: Final = LinkName("a link between servers", links_between, rate="cluster.bandwidth")
 
 
 Figures = tuple[tuple[str, float], ...]

@@ -29,8 +29,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def catalogued(allowed: str) -> str:
     """The allowed values, with the command that lists them in place of all names of a kind in the catalogue."""
     from gcnsim.cli.catalog import names
+    from gcnsim.hardware import links_between, links_within
 
-    for kind, known in names().items():
+    for kind, known in (*names().items(), ("links", links_between()), ("links", links_within())):
         allowed = allowed.replace(", ".join(sorted(known)), f"`gcnsim catalog list {kind}`")
     return allowed
 

@@ -179,6 +179,7 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
             "hosts is a whole number of 401 digits; allowed: finite num",
         ),
         (b'{"hosts": 1' + 5000 * b"0" + b"}", "not a JSON document"),
+        (b'{"hosts": 1, "hosts": 2}', "key 'hosts' is there more than once; allowed: once"),
     ],
 )
 def test_what_is_not_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.hardware import links
+from gcnsim.hardware import links_between, links_within
 from gcnsim.scenario.catalogue_fields import LINK, PCIE, Words
 
 NAMES = Words("device", lambda: ("t4", "h100"), own=lambda text: text.endswith(".yaml"))
@@ -41,11 +41,22 @@ def test_what_names_nothing(raw: Any, message: str) -> None:
 
 @pytest.mark.parametrize("rate", ["32GB/s", "256 Gbit/s", "16gb/s", "100Mbps"])
 def test_a_rate_in_the_place_of_a_link_is_told_how_it_is_set(rate: str) -> None:
-    needed = f"'{rate}' is a rate, the name of a link is needed: {', '.join(sorted(links()))}; a rate is set with --set"
-    for field, path, way in (
-        (PCIE, "cluster.pcie", "cluster.figures=NAME.bandwidth"),
-        (LINK, "cluster.link", "cluster.bandwidth"),
+    needed = f"'{rate}' is a rate, the name of a link is needed"
+    for field, path, names, way in (
+        (PCIE, "cluster.pcie", links_within(), "cluster.figures=NAME.bandwidth"),
+        (LINK, "cluster.link", links_between(), "cluster.bandwidth"),
     ):
         with pytest.raises(ScenarioError) as caught:
             field.read(rate, path)
-        assert str(caught.value) == f"{path}: {needed} {way}={rate}"
+        assert (
+            str(caught.value) == f"{path}: {needed}: {', '.join(sorted(names))}; a rate is set with --set {way}={rate}"
+        )
+
+
+def test_a_link_is_between_servers_or_within_them() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"^cluster\.pcie: unknown link within servers 'ethernet-10g'; known: host-"
+    ):
+        PCIE.read("ethernet-10g", "cluster.pcie")
+    with pytest.raises(ScenarioError, match=r"^cluster\.link: unknown link between servers 'pcie4-x16'; known: efa"):
+        LINK.read("pcie4-x16", "cluster.link")

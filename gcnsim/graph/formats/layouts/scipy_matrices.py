@@ -26,6 +26,7 @@ import numpy as np
 
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray
+from gcnsim.core.json_files import each_once
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import Archive, NpyFiles, class_count, npy_shape, opened, read_npy
 from gcnsim.graph.formats.contents import contents_of
@@ -86,22 +87,11 @@ class SaintFolder:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file_text(path), object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: truncated or altered: {' '.join(str(error).split())}") from None
+        found = json.loads(file_text(path), object_pairs_hook=each_once)
+    except (KeyError, ValueError, RecursionError) as error:
+        raise FileError(f"{path}: truncated or altered: {' '.join(str(error.args[0]).split())}") from None
     if not isinstance(found, dict):
         raise FileError(f"{path}: a JSON object is needed, not a {type(found).__name__}")
-    return found
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"key {key[:40]!r} is there more than once; allowed: once")
-            seen.add(key)
     return found
 
 
