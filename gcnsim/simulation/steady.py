@@ -11,7 +11,9 @@ An op that gets ahead by y only shows that a queue is still settling (measured: 
 
 A pipeline that starts with all workers in step may stay so for some 20 iterations, up to 17 % slower than later: two
 links take turns in waiting for each other, until sampled graphs have moved the workers apart. Its state returns
-meanwhile. So a sampled pipeline is only believed early where its pace is near the analytic lower bound.
+meanwhile. So a pipeline is only believed early where its pace is near the analytic lower bound, or where its graphs are
+the same and its state returns exactly: it then repeats for ever. Smaller movements than `BEHIND` add up until flows
+meet otherwise, up to 5 % faster or slower.
 
 `MeasurementWindow` holds the measured iterations of each worker: its activity at every instant.
 """
@@ -199,6 +201,9 @@ A few graphs in turn, or an alternating pipeline, may take several rounds until 
 NEAR_BOUND = 1.02
 """A pace of at most so many lower bounds is at most 2 % too slow, whatever follows: the run may end early."""
 
+EXACTLY = 1e-6
+"""The most an op may move per iteration in a state that has returned exactly: a millionth of an iteration."""
+
 STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
 
@@ -240,8 +245,8 @@ class Steady:
     measured: the most iterations that are measured. least: the fewest (constant schedules repeat exactly, sampled ones
     are averaged). settling: the most measured iterations if no state returns earlier: whole rounds of the sampled
     graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. moved_apart:
-    iterations after which the state of a sampled pipeline is believed, however slow. most: iterations after which a run
-    ends even if it has not settled.
+    iterations after which the state of a pipeline is believed, however slow. most: iterations after which a run ends
+    even if it has not settled.
     """
 
     def __init__(self, schedule: Schedule, measured: int) -> None:
@@ -258,7 +263,8 @@ class Steady:
         self.warm_up = 1 + schedule.depth
         columns = schedule.columns
         pipelined = bool((np.diff(columns.wait_at) > columns.after).any())
-        waits = pipelined and not (constant or varies or self.cycle > 1)
+        waits = pipelined and not (varies or self.cycle > 1)
+        self._constant = constant
         self.moved_apart = self.warm_up + (2 * self.settling if waits else 0)
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
         self._schedule = schedule
@@ -274,12 +280,15 @@ class Steady:
         return np.concatenate([[0.0], np.cumsum(each)])
 
     def enough(self, ends: IntArray) -> bool:
-        """Whether the state of an earlier iteration has returned, and will not be left for a faster one."""
+        """Whether the state of an earlier iteration has returned, and is believed not to be left again."""
         count = ends.shape[0]
         if count < self.warm_up + self.least:
             return False
         window = self.window(ends)
-        return window.settled and (count >= self.moved_apart or self._near_bound(ends, window.first))
+        if not window.settled or count >= self.moved_apart:
+            return window.settled
+        repeats = self._constant and max(window.behind, window.ahead) <= EXACTLY
+        return repeats or self._near_bound(ends, window.first)
 
     @cached_property
     def _bound_s(self) -> Seconds:

@@ -54,9 +54,7 @@ def test_a_rate_in_the_place_of_a_link_is_told_how_it_is_set(rate: str) -> None:
 
 
 def test_a_link_is_between_servers_or_within_them() -> None:
-    with pytest.raises(
-        ScenarioError, match=r"^cluster\.pcie: unknown link within servers 'ethernet-10g'; known: host-"
-    ):
+    with pytest.raises(ScenarioError, match=r"^cluster\.pcie: unknown link within servers 'ethernet-10g'; known: host"):
         PCIE.read("ethernet-10g", "cluster.pcie")
     with pytest.raises(ScenarioError, match=r"^cluster\.link: unknown link between servers 'pcie4-x16'; known: efa"):
         LINK.read("pcie4-x16", "cluster.link")

@@ -9,11 +9,10 @@ import pytest
 
 from gcnsim.engine import Run, simulate
 from gcnsim.scenario import SCHEMA, from_mapping
-from gcnsim.schedule import Builder, Schedule, lower_bound
+from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import simulate_scenario
-from gcnsim.simulation.removal import Removals, Saturated
 from gcnsim.simulation.steady import BEHIND, Steady, Window
-from gcnsim.timeline import PS_PER_S, OpKind
+from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 
 Builders = Callable[..., Builder]
@@ -87,6 +86,22 @@ def test_a_start_in_step_is_not_believed() -> None:
     pace = mean(schedule, simulate(schedule, 400, endless=True), 100)
     assert result.settled
     assert mean(schedule, simulate(schedule, 17, endless=True), 9) > 1.14 * pace
+    assert result.metrics.iteration_s * 1e12 == pytest.approx(pace, rel=0.01)
+
+
+CONSTANT = [(6, "reddit", "20.3Gbps", "staged", "h100"), (8, "ogbn-arxiv", "1.5Gbps", "direct", "a100-80")]
+"""4 and 5 % too fast where a state was believed that returned within 0.5 and 0.06 %, after 9 and 30 iterations."""
+
+
+@pytest.mark.parametrize(("gpus", "dataset", "bandwidth", "transport", "device"), CONSTANT)
+def test_a_constant_state_that_only_nearly_returns_is_not_believed(
+    gpus: int, dataset: str, bandwidth: str, transport: str, device: str
+) -> None:
+    cluster = {"gpus": gpus, "gpus_per_server": 1, "bandwidth": bandwidth, "transport": transport, "device": device}
+    question = {"schema": SCHEMA, "cluster": cluster, "workload": {"dataset": dataset}, "method": {"name": "pipegcn"}}
+    result = simulate_scenario(from_mapping(question, "test"))
+    schedule = result.run.schedule
+    pace = mean(schedule, simulate(schedule, 300, endless=True), 150)
     assert result.metrics.iteration_s * 1e12 == pytest.approx(pace, rel=0.01)
 
 
@@ -182,45 +197,3 @@ def test_a_state_has_returned_when_no_op_moved_by_more_than_the_tolerance() -> N
     assert Window(5, BEHIND, 0.0).settled
     assert not Window(5, BEHIND * 1.01, 0.0).settled
     assert not Window(5, 0.0, 1.0).settled
-
-
-def saturated(schedule: Schedule) -> tuple[int, float | None]:
-    """The iterations until the busiest resource tells the pace, and the pace; None if it does not."""
-    judge = Steady(schedule, 30)
-    clock = Saturated(schedule, judge)
-    run = simulate(schedule, judge.most, lambda ends: clock.pace_s(ends) is not None, endless=True)
-    return run.iterations, clock.pace_s(run.ends)
-
-
-SETTINGS = [(6, 13.375, 4, 0.3), (6, 100.0, 2, 0.9), (8, 5.125, 4, 0.5), (8, 21.625, 4, 0.1)]
-RISES = (16, 25.75, 1, 0.5)
-"""At first its link without pauses, then 4.7 % slower."""
-
-
-@pytest.mark.parametrize(("gpus", "gbps", "tau", "epsilon"), [*SETTINGS, RISES])
-def test_a_saturated_link_tells_the_pace_of_a_long_run(gpus: int, gbps: float, tau: int, epsilon: float) -> None:
-    knobs = {"name": "psc-gcn", "tau": tau, "epsilon": epsilon}
-    cluster = {"gpus": gpus, "bandwidth": f"{gbps}Gbps"}
-    result = simulate_scenario(from_mapping({"schema": SCHEMA, "cluster": cluster, "method": knobs}, "test"))
-    removals = Removals(result.run, result.warm_up, result.metrics.iteration_s)
-    nics = removals.single(removals.kinds["nic"], by_server=False).values()
-    busiest = max(nics, key=lambda found: found[1])[0]
-    told = 0
-    for schedule in (result.run.schedule, busiest.taken_from(result.run.schedule)):
-        _, pace_s = saturated(schedule)
-        if pace_s is not None:
-            told += 1
-            truth = mean(schedule, simulate(schedule, 150, endless=True), 50) / PS_PER_S
-            assert pace_s == pytest.approx(max(truth, lower_bound(schedule)), rel=0.0052)
-    assert (told > 0) == (gpus < 16)
-
-
-@pytest.mark.parametrize("slower", [0.5, 1.02, 1.5])
-def test_a_filling_pipeline_is_saturated_by_its_slower_part(builder: Builders, slower: float) -> None:
-    count, pace_s = saturated(filling(builder(1.0), 5, slower))
-    assert pace_s == pytest.approx(max(1.0, slower), rel=BEHIND)
-    assert count <= 24
-
-
-def test_work_in_turns_saturates_nothing(facts: Callable[..., Case]) -> None:
-    assert saturated(method("full-graph")(facts(slope=0.1, nic=1e8)))[1] is None
