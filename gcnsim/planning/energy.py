@@ -213,9 +213,8 @@ def without_lower(site: Site, machines: Iterable[Machine]) -> tuple[Site, str]:
     if not lower or len(lower) == len(boards):
         return site, ""
     some = f"{len(lower)} of {plural(len(boards), 'kind')} of GPU ({', '.join(sorted(lower))})"
-    return replace(
-        site, lower=lower
-    ), f"--gpu-power: {some} cannot draw {POWER.exact(watts)}; they keep their own power"
+    line = f"--gpu-power: {some} cannot draw {POWER.exact(watts)}; they keep their own power"
+    return replace(site, lower=lower), line
 
 
 def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
