@@ -247,7 +247,7 @@ def test_nothing_stays_of_a_part_for_which_memory_runs_out_later(
 def test_where_no_part_fits_there_is_no_file(
     case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("rounds", "workload"):
+    for module in ("rounds", "document"):
         monkeypatch.setattr(f"runtime.measuring.{module}.free_bytes", lambda: 1)
     assert main(["--graph", str(case.path), "--out", "none.parquet"]) == 2
     err = capsys.readouterr().err
