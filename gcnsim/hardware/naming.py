@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
@@ -108,14 +109,17 @@ def networks() -> tuple[str, ...]:
     return tuple(name for name in links() if name != GENERIC_LINK and not name.startswith(INSIDE))
 
 
+@cache
 def links_between() -> tuple[str, ...]:
     """Names of the links between servers."""
     return (GENERIC_LINK, *networks())
 
 
+@cache
 def links_within() -> tuple[str, ...]:
     """Names of the other links."""
-    return tuple(name for name in links() if name not in links_between())
+    between = links_between()
+    return tuple(name for name in links() if name not in between)
 
 
 def network_named(text: object) -> str | None:
