@@ -16,6 +16,9 @@ ONLY ?=
 # The engine as machine code; without it the reference engine answers, so a failure here is none of the installation.
 COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
 
+# Tests start hundreds of commands: each would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What was installed, for which dependencies; make compares their dates.
 CORE := $(VENV)/.core-installed
 RUNTIME := $(VENV)/.runtime-installed

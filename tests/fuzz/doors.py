@@ -30,6 +30,8 @@ DOORS: Final = frozenset(
 LOADING: Final = ("json.load", "json.loads", "np.load", "yaml.load", "csv.reader", "torch.load", "load", "tomllib.load")
 """Such calls by their whole name: `load` alone means many things."""
 
+LAST: Final = {name.rpartition(".")[2] for name in LOADING}
+
 EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/evidence/fit.py:_laws": "what was computed a line before",
     "gcnsim/cli/__init__.py:_prepared": "writes to nowhere",
@@ -126,5 +128,6 @@ def _opening(node: ast.AST, within: tuple[str, ...]) -> Iterator[str]:
 
 
 def _opens(call: ast.Call) -> bool:
-    name = ast.unparse(call.func)
-    return name.rpartition(".")[2] in DOORS or name in LOADING
+    function = call.func
+    last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return last in DOORS or (last in LAST and ast.unparse(function) in LOADING)
