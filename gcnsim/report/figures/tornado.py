@@ -11,7 +11,7 @@ from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
 from gcnsim.report.figures.style import escaped, label_text, layout, places_of, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice, WhatIf
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     return _sorted(advice.choice.seconds, swings)
 
 
-def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Figure:
+def tornado_figure(tornado: Tornado, most: int = 12) -> Figure:
     """One bar per assumption from its low to its high time, longest first; the line is the answer's time."""
     import plotly.graph_objects as go
 
@@ -117,7 +117,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
             x=[(high - low) / unit.size],
             width=THICK,
             offset=0,
-            marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
+            marker={"color": LIGHT.compute if knob else LIGHT.assumption, "line": {"width": 0}},
             customdata=[
                 f"{escaped(swing.title)} {escaped(swing.value)} ({escaped(swing.range)})"
                 f"<br>{format_seconds(swing.low_s)} to {format_seconds(swing.high_s)}"
@@ -127,11 +127,11 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", yanchor="bottom", showarrow=False,
             y=places[index + 1] - SPACE - THICK - 2,
-            text=label_text(escaped(swing.title), swing.title, swing.range, theme), align="left",
+            text=label_text(escaped(swing.title), swing.title, swing.range), align="left",
             font={"size": 13},
         )  # fmt: skip
-    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + places[-1]), barmode="overlay")
-    figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
+    figure.update_layout(**layout(f"Time ({unit.name})", height=80 + places[-1]), barmode="overlay")
+    figure.add_vline(x=tornado.center_s / unit.size, line={"color": LIGHT.ink, "width": 1.5})
     figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)
     return figure
 
