@@ -60,7 +60,7 @@ class MemoryBars:
         return [(COMPONENTS[key][0], COMPONENTS[key][1], bool(COMPONENTS[key][2])) for key in seen]
 
 
-def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
+def memory_data(report: MemoryReport) -> MemoryBars:
     """The bars of `report`."""
     devices = report.devices_bytes or (report.device_bytes,) * len(report.workers)
     held = [
@@ -72,7 +72,7 @@ def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
         )
         for rank, worker in enumerate(report.workers)
     ]
-    nearest = sorted(held, key=lambda item: (item.worker != report.tightest, -item.total))[:most]
+    nearest = sorted(held, key=lambda item: (item.worker != report.tightest, -item.total))[:MOST_WORKERS]
     shown = tuple(item for item in held if item in nearest)
     unit = byte_unit(max(max(item.total, item.device_bytes or 0.0) for item in shown))
     return MemoryBars(shown, report.tightest, len(held) - len(shown), unit.name, unit.size)

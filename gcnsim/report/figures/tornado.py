@@ -23,6 +23,9 @@ ROOMY = 90
 THICK, SPACE = 17, 7
 """Pixels of a bar of the figure, and below it."""
 
+MOST_BARS = 12
+"""Of the figure, longest first."""
+
 NARROWEST = 10
 """Characters of a bar in a narrow terminal."""
 
@@ -99,11 +102,11 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     return _sorted(advice.choice.seconds, swings)
 
 
-def tornado_figure(tornado: Tornado, most: int = 12) -> Figure:
+def tornado_figure(tornado: Tornado) -> Figure:
     """One bar per assumption from its low to its high time, longest first; the line is the answer's time."""
     import plotly.graph_objects as go
 
-    shown = [swing for swing in tornado.swings if swing.reach][:most]
+    shown = [swing for swing in tornado.swings if swing.reach][:MOST_BARS]
     unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
     places = places_of([(swing.title, swing.range) for swing in shown], THICK + SPACE)
     figure = go.Figure()
