@@ -99,6 +99,11 @@ def choice(
     return field(name, label, html.Div([control, html.Label(["or a path: ", line], className="note")]))
 
 
+def _headed(head: str) -> dict[str, Any]:
+    """The name of a cell if the table has no heading."""
+    return {"data-head": head}
+
+
 def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows of an answer as a table."""
     found = columns_sheet(columns_of(rows), caption)
@@ -109,7 +114,7 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], ma
     """Lines of cells as a table; on a phone each is a block. marked: places of lines that stand out."""
     body = [
         html.Tr(
-            [html.Td(cell, **{"data-head": head}) for head, cell in zip(heads, cells, strict=True)],
+            [html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)],
             className="chosen" if index in marked else None,
         )
         for index, cells in enumerate(lines)
