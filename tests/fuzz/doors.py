@@ -45,6 +45,8 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/dashboard/api.py:attach.answer": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/app.py:found": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/pages/sweep.py:Tables.records": "by its own method: a sweep, by its usual reader",
+    "gcnsim/dashboard/pages/sweep.py:view": "a figure that was drawn in the same line",
+    "gcnsim/dashboard/parts.py:themed": "what was written in the same line",
     "gcnsim/dashboard/job_results.py:JobResult.shown": "what was computed in the same line",
     "gcnsim/dashboard/answers.py:Worker.ask": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/work.py:_answer": "of the process that started this one, by a pipe",
