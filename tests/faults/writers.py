@@ -23,7 +23,7 @@ from gcnsim.timeline.span import read_spans
 from gcnsim.trace import read_trace
 from gcnsim.trace.stored_profile import read_profile
 from tests.faults.training import must
-from tests.gcnsim.evidence.conftest import runs_in
+from tests.gcnsim.evidence.conftest import parts_measured, runs_in
 from tests.gcnsim.evidence.made_calibration import write_measurements
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -90,8 +90,12 @@ WRITERS: Final = (
         {"o": _result, "o.html": _page, "t.json": _json},
     ),
     Writer("compare", "a.json a.json --json-out o.json --html o.html", {"o.json": _json, "o.html": _page}),
-    Writer("timeline", "run --out o.json --html o.html", {"o.json": _json, "o.html": _page}),
-    Writer("validate", "r --out o --json-out o.json", {"o": _report, "o.json": _json}),
+    Writer(
+        "timeline",
+        "run --measured-compute run-compute --out o.json --html o.html",
+        {"o.json": _json, "o.html": _page},
+    ),
+    Writer("validate", "r --measured-compute r-compute --out o --json-out o.json", {"o": _report, "o.json": _json}),
     Writer("graph info", "n.csv --ids names --ids-map o.csv", {"o.csv": _table}),
     Writer("sweep best", "w --html o.html", {"o.html": _page}),
     Writer("sweep export", "w --to o.csv", {"o.csv": _table}),
@@ -126,6 +130,7 @@ def _inputs(home: Path) -> None:
     write_measurements(home / "m.json")
     (home / "n.csv").write_text("src,dst\na,b\nb,c\nc,a\n", encoding="utf-8")
     runs_in(home)("r")
+    _measured(home, "r")
     words = (
         ("sweep", "run", "--axis", "cluster.bandwidth=5Gbps,10Gbps", "--set", "run.iterations=2", "--out", "w"),
         ("graph", "generate", "block", "--nodes", "3000", "--edges", "20000", "--out", "g.npz"),
@@ -137,6 +142,14 @@ def _inputs(home: Path) -> None:
     (home / "a" / "result.json").rename(home / "a.json")
     train = ("runtime.train", "--workers", "2", "--iterations", "6", "--hidden", "8", "--threads", "1", "--out", "run")
     subprocess.run([sys.executable, "-m", *train], cwd=home, env=_env(), check=True, capture_output=True)
+    _measured(home, "run")
+
+
+def _measured(home: Path, run: str) -> None:
+    """Compute times of a run, which a prediction of CPU cores needs."""
+    place = home / f"{run}-compute"
+    place.mkdir()
+    parts_measured(place, home / run)
 
 
 def _env() -> dict[str, str]:

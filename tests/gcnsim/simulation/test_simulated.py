@@ -79,7 +79,7 @@ DRAWN = [("bns-gcn", "direct"), ("psc-gcn", "two servers")]
 
 @pytest.mark.parametrize(("method", "machine"), DRAWN)
 def test_estimated_draws_are_those_simulated(method: str, machine: str) -> None:
-    """At most 10 % beside them; the worst of these is 7.6 %, of full-graph training."""
+    """At most 10 % beside them; the worst of these is 6.2 %, of BNS-GCN."""
     requested = scenario(METHODS[method], MACHINES[machine])
     requested = replace(requested, workload=replace(requested.workload, dataset="reddit-train"))
     assert np.abs(misses(requested)).max() < 0.1
@@ -96,8 +96,8 @@ def test_where_one_part_has_most_edges_and_another_most_boundary_nodes_estimates
 @pytest.mark.parametrize("machine", LARGER)
 @pytest.mark.parametrize("method", METHODS)
 def test_estimated_draws_of_larger_clusters_are_those_simulated(method: str, machine: str, dataset: str) -> None:
-    """Of reddit at most 10 % beside them, the worst 8.4 %. Of yelp and ogbn-products, whose other partitions load other
-    links, up to 61 %: why the draws that decide are simulated."""
+    """Of reddit at most 10 % beside them, the worst 9.9 %. Of yelp and ogbn-products, whose other partitions load other
+    links, up to 55 %: why the draws that decide are simulated."""
     requested = scenario(METHODS[method], LARGER[machine])
     found = misses(replace(requested, workload=replace(requested.workload, dataset=dataset)))
-    assert np.abs(found).max() < (0.1 if dataset == "reddit" else 0.7)
+    assert np.abs(found).max() < (0.1 if dataset == "reddit" else 0.6)

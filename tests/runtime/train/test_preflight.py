@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from runtime.data import DatasetCache
 from runtime.launch import Place
 from runtime.options import Options
 from runtime.record import read_run
+from runtime.record.folder_lock import lock_folder
 from runtime.train import preflight
 from runtime.train import setup as quickest_module
 from runtime.train.checkpoint import with_saved_kernels
@@ -86,6 +88,18 @@ def test_a_folder_with_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     )
     with pytest.raises(FileError, match="holds a run already"):
         check_outputs(Options(out=str(out), record=False, checkpoint_every=5))
+
+
+def test_of_a_run_that_is_still_written_the_process_is_named(tmp_path: Path) -> None:
+    out = made_run(tmp_path / "mine")
+    handle = lock_folder(out)
+    assert handle is not None
+    with pytest.raises(FileError, match=rf"{out}: is being written by process {os.getpid()}; allowed: another folder"):
+        check_outputs(Options(out=str(out)))
+    os.close(handle)
+    for _ in range(2):
+        with pytest.raises(FileError, match="holds a run already"):
+            check_outputs(Options(out=str(out)))
 
 
 def test_a_run_is_written_over_as_asked_where_it_goes_on_and_where_nothing_is_written(
