@@ -75,7 +75,7 @@ def copied(matrix: Matrix, x: Tensor) -> Call:
     rows = matrix.rows
     count = rows.indptr.size - 1
     forward = of(rows.indptr, rows.columns, rows.width, count)
-    back = of(*rows.transposed[:2], count, rows.width)
+    back = of(*rows.transposed()[:2], count, rows.width)
     out = dgl.ops.gspmm(forward, "copy_lhs", "sum", x, None)
 
     def call() -> None:
