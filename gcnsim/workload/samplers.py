@@ -235,8 +235,8 @@ class Uniform:
 class VarianceReduction:
     """Edges by their share in the variance of the sampled sum (PSC-GCN, Theorem 2), q_ij = sqrt(a_j) |P_ij| s_j.
 
-    It needs 16 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a largest
-    value of 1: norms of any magnitude are safe, and |P_ij| reduces to its factor in j.
+    It needs about 17 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a
+    largest value of 1: norms of any magnitude are safe, and |P_ij| reduces to its factor in j.
     """
 
     name: ClassVar[str] = "vr"
