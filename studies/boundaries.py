@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from gcnsim.core.ids import AnyArray
+from gcnsim.core.ids import AnyArray, FloatArray, frozen
 from gcnsim.graph import load_graph
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import Part, split
-from gcnsim.trace.counts import expected_rows, profile_of
+from gcnsim.trace.counts import BoundaryProfile, class_inclusion, cross_edges
 from gcnsim.workload.draws import inclusion
 from gcnsim.workload.samplers import sampler
 
@@ -107,6 +108,33 @@ def rows_of(parts: tuple[Part, ...]) -> str:
         )
         ratios.append(f"{true / float(expected_rows(profile, epsilon).sum()):.2f}")
     return " | ".join(ratios) + " |"
+
+
+def profile_of(parts: Sequence[Part]) -> BoundaryProfile:
+    """The exact profile of real parts, one class per number of cross edges that occurs."""
+    multiplicity = [cross_edges(part) for part in parts]
+    classes = np.unique(np.concatenate([np.empty(0, np.int64), *multiplicity]))
+    nodes = np.zeros((len(parts), len(parts), classes.size), np.int64)
+    for part, cross in zip(parts, multiplicity, strict=True):
+        for owner in range(part.parts):
+            owned = cross[part.boundary_ptr[owner] : part.boundary_ptr[owner + 1]]
+            nodes[part.rank, owner] = np.bincount(np.searchsorted(classes, owned), minlength=classes.size)
+    boundary = np.array([cross.sum() for cross in multiplicity], np.int64)
+    entries = np.array([part.entries for part in parts], np.int64)
+    return BoundaryProfile(
+        cross_edges=frozen(classes),
+        of_worker=frozen(nodes).__getitem__,
+        pairs=frozen(nodes.sum(axis=2)),
+        inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
+        inner_entries=frozen(entries - boundary),
+        boundary_entries=frozen(boundary),
+    )
+
+
+def expected_rows(profile: BoundaryProfile, epsilon: float) -> FloatArray:
+    """The expected boundary rows of n owned by m in a graph sampled at the uniform rate, float64[P, P]."""
+    chance = class_inclusion(profile, epsilon)
+    return np.stack([profile.of_worker(rank) @ chance for rank in range(profile.parts)])
 
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.simulation import made
 from gcnsim.core.processes import cores
 from gcnsim.planning.what_if import Progress
 from gcnsim.records.calibration import Calibration, write_calibration
+from gcnsim.scenario import Scenario
+
+if TYPE_CHECKING:
+    from gcnsim.evidence.validation import Prediction
 
 
 def calibrate(
@@ -52,14 +56,31 @@ def validate(
 ) -> dict[str, Any]:
     """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
 
-    measured_compute: files of runtime.measure; each run uses the file with its graph and parts. Raises GcnsimError.
+    Intervals are those of `what_if` and `simulate`. measured_compute: files of runtime.measure; each run uses the file
+    with its graph and parts. Raises GcnsimError.
     """
     from gcnsim.evidence.validation import judge, payload
 
     judged, warnings = judge(
-        runs, calibration, measured=measured_compute, progress=progress, processes=processes or cores()
+        runs,
+        calibration,
+        measured=measured_compute,
+        progress=progress,
+        processes=processes or cores(),
+        predict=_answered,
     )
     return payload(judged, calibration, warnings, measured_compute)
+
+
+def _answered(scenario: Scenario) -> Prediction:
+    """The answer to `scenario`; its interval holds the ranges of all assumptions."""
+    from gcnsim.evidence.validation import Prediction
+    from gcnsim.planning.study_cache import StudyCache
+
+    estimate = StudyCache(scenario).estimate(scenario)
+    assert estimate.low_s is not None
+    assert estimate.high_s is not None
+    return Prediction.of(estimate.result, estimate.low_s, estimate.high_s)
 
 
 def write_validation(folder: str | Path, payload: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,7 @@ from gcnsim.core.resources import usable_resources
 from gcnsim.core.signals import die_with_parent
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -111,43 +112,61 @@ def _streamed(
     function: Callable[[T], R], items: Sequence[T], places: Sequence[int], processes: int, under_way: set[int]
 ) -> Iterator[tuple[int, R]]:
     """The results of the items at `places`; ends early if a process dies. under_way: receives the started places."""
-    global _work
-    import multiprocessing
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures import FIRST_COMPLETED, wait
     from concurrent.futures.process import BrokenProcessPool
 
-    others = set(multiprocessing.active_children())
     count = min(processes, len(places))
     todo = list(reversed(places))
+    running: dict[Any, int] = {}
+
+    def begin() -> None:
+        running[made.submit(_one, todo[-1])] = todo[-1]
+        under_way.add(todo.pop())
+
+    try:
+        with _pool(function, items, count) as (made, unblock):
+            try:
+                while todo and len(running) < count + 1:
+                    begin()
+            finally:
+                unblock()
+            while running:
+                found, _ = wait(running, return_when=FIRST_COMPLETED)
+                for item in found:
+                    place = running.pop(item)
+                    result = item.result()
+                    if todo:
+                        begin()
+                    yield place, result
+    except BrokenProcessPool:
+        return
+
+
+@contextmanager
+def _pool(
+    function: Callable[[T], R], items: Sequence[T], count: int
+) -> Iterator[tuple[ProcessPoolExecutor, Callable[[], object]]]:
+    """`count` new processes for `_one`, which are ended with the block if it fails; and what unblocks the end signals.
+
+    A child that gets one before it has removed the parent's handlers would lose it, and be waited for indefinitely:
+    until the first items are submitted these signals are blocked.
+    """
+    global _work
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    others = set(multiprocessing.active_children())
     _work = function, items
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     made = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), partial(_begin, os.getpid(), usual))
-    running: dict[Any, int] = {}
-    complete = False
     try:
-        try:
-            while todo and len(running) < count + 1:
-                running[made.submit(_one, todo[-1])] = todo[-1]
-                under_way.add(todo.pop())
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-        while running:
-            found, _ = wait(running, return_when=FIRST_COMPLETED)
-            for item in found:
-                place = running.pop(item)
-                result = item.result()
-                if todo:
-                    running[made.submit(_one, todo[-1])] = todo[-1]
-                    under_way.add(todo.pop())
-                yield place, result
-        complete = True
-    except BrokenProcessPool:
-        return
+        yield made, partial(signal.pthread_sigmask, signal.SIG_SETMASK, usual)
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
     finally:
         _work = None
-        if not complete:
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
         made.shutdown(cancel_futures=True)
 
 
@@ -161,37 +180,19 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
 
     `meanwhile` is called while they work and when they are done.
     """
-    global _work
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    others = set(multiprocessing.active_children())
-    _work = function, items
-    # A child that gets an end signal before it has removed the parent's handlers would lose it, and be waited for
-    # indefinitely: until then the signal is blocked.
-    usual = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    begin = partial(_begin, os.getpid(), usual)
-    made = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), begin)
-    complete = False
     try:
-        try:
-            found = [made.submit(_one, position) for position in range(len(items))]
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-        results = _awaited(found, meanwhile)
-        complete = True
-        return results
+        with _pool(function, items, count) as (made, unblock):
+            try:
+                found = [made.submit(_one, position) for position in range(len(items))]
+            finally:
+                unblock()
+            return _awaited(found, meanwhile)
     except BrokenProcessPool:
         raise KilledError(
             f"one of {count} processes was killed, probably because memory ran out; --processes 1 needs the least"
         ) from None
-    finally:
-        _work = None
-        if not complete:
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-        made.shutdown(cancel_futures=True)
 
 
 def _threaded(function: Callable[[T], R], items: Sequence[T], count: int, meanwhile: Callable[[], None]) -> list[R]:

@@ -302,11 +302,6 @@ def nbytes(text: object) -> float:
     return NBYTES.parse(text)
 
 
-def seconds(text: object) -> float:
-    """`text` (250us, 1.5ms, 2s) in seconds. Raises UnitError."""
-    return SECONDS.parse(text)
-
-
 def fraction(text: object) -> float:
     """`text` (30%, or 0.3) as a share of one (0.3); its range is the caller's to check. Raises UnitError."""
     return FRACTION.parse(text)

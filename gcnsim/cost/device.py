@@ -45,18 +45,17 @@ def spmm_seconds(
     gathered: rows of the dense matrix, if known; a calibrated device has an efficiency for that size.
 
     Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered
-    row counts as read from DRAM, so spmm_efficiency includes cache hits and skew.
+    row counts as read from DRAM, so spmm_efficiency includes cache hits and skew. Rows of few values are limited by
+    their entries, where the device's rate of those is known.
     """
     traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
-    flop = 2.0 * entries * width
+    arithmetic_s = 2.0 * entries * width / device.flops_fp32.value
+    if device.entries_per_s is not None:
+        arithmetic_s = np.maximum(arithmetic_s, entries / device.entries_per_s.value)
     efficiency: Size = device.spmm_efficiency.value
     if device.spmm_curve is not None and gathered is not None:
         efficiency = device.spmm_curve.at(np.asarray(gathered * (VALUE * width), dtype=np.float64))
-    return _kernel(
-        device,
-        traffic / (device.memory_bandwidth.value * efficiency),
-        flop / device.flops_fp32.value,
-    )
+    return _kernel(device, traffic / (device.memory_bandwidth.value * efficiency), arithmetic_s)
 
 
 def columns_seconds(

@@ -26,7 +26,7 @@ from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import form_callbacks, forms, what_if
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
-from gcnsim.report.palette import THEMES, darkened
+from gcnsim.report.palette import THEMES
 
 
 def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
@@ -110,7 +110,7 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
     path = job.folder / FIGURES
     figures = path.read_text(encoding="utf-8") if path.exists() else "[]"
     links = iter(texts.get("links", ()))
-    for index, entry in enumerate(json.loads(darkened(figures) if theme == "dark" else figures)):
+    for index, entry in enumerate(parts.themed(json.loads(figures), theme)):
         marks = [(name, THEMES[theme].color(color), hatched) for name, color, hatched in entry["legend"]]
         marks += [(name, color, False) for name, color, _ in entry["lines"]]
         shown += [html.H3(entry["title"]), *([parts.legend(marks)] if marks else [])]

@@ -12,6 +12,7 @@ from dash import dcc, html
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
 from gcnsim.report.page.html import columns_sheet
+from gcnsim.report.palette import DARK, darkened
 from gcnsim.results import Row
 
 LOG: Final = logging.getLogger("gcnsim.dashboard")
@@ -133,6 +134,11 @@ def graph(name: str, figure: Any = None) -> dcc.Graph:
     return dcc.Graph(id=name, config=CONFIG, responsive=True, figure=figure, style=height)
 
 
+def themed(drawing: Any, theme: str) -> Any:
+    """Plain data with colours of the light theme, in those of `theme`."""
+    return json.loads(darkened(json.dumps(drawing))) if theme == DARK.name else drawing
+
+
 def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
     """Names with their colours; hatched: overlapping work."""
     return html.Ul(
@@ -187,14 +193,14 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
     )
 
 
-def command_line(text: str = "") -> html.Div:
+def command_line() -> html.Div:
     """The command line of the same question, and the link to this page, to copy."""
     copied = dcc.Clipboard(target_id="command", title="Copy the command")
     link = dcc.Clipboard(id="here", title="Copy the link")
     return html.Div(
         [
             html.Span("The same on the command line", className="note"),
-            html.Div([html.Code(text, id="command"), copied]),
+            html.Div([html.Code("", id="command"), copied]),
             html.Div([html.Span("Link to this page", className="note"), link]),
         ],
         className="command",

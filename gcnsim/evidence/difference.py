@@ -147,7 +147,7 @@ def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
     differs = differing(a.facts, b.facts, alike=not {a.kind, b.kind} & {*MEASURED})
     detailed = a.parts is not None and b.parts is not None
     difference = b.iteration_s - a.iteration_s
-    parts = [_part(name, _seconds(a, name), _seconds(b, name), difference) for name in _names(detailed)]
+    parts = [_part(name, _seconds(a, name), _seconds(b, name), difference) for name in (PARTS if detailed else WHOLE)]
     return {
         "schema": SCHEMA,
         "a": _about(a),
@@ -162,7 +162,7 @@ def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
         "workers": {"a": worker_dicts(a.workers), "b": worker_dicts(b.workers)},
         "accuracy": {"a": [*map(list, a.learning)], "b": [*map(list, b.learning)]},
         "says": [
-            *_sentences(a, b, [part for part in parts if part["part"] not in _summed(detailed)], epochs),
+            *_sentences(a, b, [part for part in parts if not detailed or part["part"] not in WHOLE[1:]], epochs),
             *_learned(a, b),
         ],
         "notes": [*_unlike(a, b, differs), *_notes(a, b)],
@@ -176,15 +176,6 @@ def _learned(a: IterationReport, b: IterationReport) -> Iterator[str]:
         ends = [next(point for point in side.learning if point[2] >= share) for side in (a, b)]
         times = [f"after {format_seconds(seconds)} ({done:,} iterations)" for done, seconds, _ in ends]
         yield f"A reaches {100 * share:.1f} % validation accuracy {times[0]}, B {times[1]}."
-
-
-def _names(detailed: bool) -> Sequence[str]:
-    return tuple(PARTS) if detailed else WHOLE
-
-
-def _summed(detailed: bool) -> tuple[str, ...]:
-    """Parts that are sums of other listed parts."""
-    return WHOLE[1:] if detailed else ()
 
 
 def _seconds(side: IterationReport, name: str) -> float:

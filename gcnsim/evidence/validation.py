@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from gcnsim.records.recorded_run import (
     version_notes,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import answering, simulate_scenario
+from gcnsim.simulation import Result, answering, simulate_scenario
 from gcnsim.simulation.open_source import open_source
 from gcnsim.timeline.breakdown import PHASES
 from gcnsim.workload.knobs import KNOBS, TRAINING_KNOBS
@@ -63,6 +63,28 @@ TRAINED: Final[Mapping[str, object]] = {
 """Other options that change what is trained, each as it stands by default: only what differs is told."""
 
 Progress = Callable[[str], None]
+
+
+class Prediction(NamedTuple):
+    """Seconds per iteration: the mean, its 90 % interval, and the slowest worker's phases by the names of PHASES."""
+
+    iteration_s: float
+    low_s: float
+    high_s: float
+    phases: Mapping[str, float]
+
+    @classmethod
+    def of(cls, result: Result, low_s: float, high_s: float) -> Prediction:
+        """A result with its interval."""
+        metrics = result.metrics
+        phases = (metrics.compute_s, metrics.exposed_comm_s, metrics.exposed_other_s)
+        return cls(metrics.iteration_s, low_s, high_s, dict(zip(PHASES, phases, strict=True)))
+
+
+def simulated(scenario: Scenario) -> Prediction:
+    """A simulation at the stated values. Its interval leaves out the ranges of assumptions."""
+    result = simulate_scenario(scenario, open_source(scenario))
+    return Prediction.of(result, result.low_s, result.high_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +128,13 @@ def judge(
     measured: Sequence[str | Path] = (),
     progress: Progress = lambda _: None,
     processes: int = 1,
+    predict: Callable[[Scenario], Prediction] = simulated,
 ) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
     measured: files of compute times (`gcnsim.measured_compute/3`), or folders of them; each run is predicted by the one
-    of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and
-    for a run that the calibration used.
+    of its graph and parts. Runs on cores need them. predict: can be sent to another process. Raises FileError for a
+    folder without a finished, recorded run, and for a run that the calibration used.
     """
     record = None if calibration is None else read_calibration(calibration)
     runs = [read_recorded_run(folder) for folder in folders]
@@ -128,7 +151,7 @@ def judge(
     warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(requested))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
-    found = dict(zip(unique, parallel_map(_predicted, unique, processes), strict=True))
+    found = dict(zip(unique, parallel_map(predict, unique, processes), strict=True))
     judged = [_judged(run, found[scenario], record) for run, scenario in zip(runs, requested, strict=True)]
     return judged, list(dict.fromkeys(warnings))
 
@@ -161,27 +184,17 @@ def configuration_of(run: RecordedRun) -> str:
     return ", ".join(words)
 
 
-def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float]]:
-    result = simulate_scenario(scenario, open_source(scenario))
-    metrics = result.metrics
-    phases = (metrics.compute_s, metrics.exposed_comm_s, metrics.exposed_other_s)
-    return metrics.iteration_s, result.low_s, result.high_s, dict(zip(PHASES, phases, strict=True))
-
-
-def _judged(
-    run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
-) -> RunCheck:
-    predicted, low, high, phases = found
+def _judged(run: RecordedRun, found: Prediction, record: Calibration | None) -> RunCheck:
     return RunCheck(
         run=run.path.name,
         setting=setting_of(run),
         configuration=configuration_of(run),
         measured_s=run.iteration_s,
-        predicted_s=predicted,
-        low_s=low,
-        high_s=high,
+        predicted_s=found.iteration_s,
+        low_s=found.low_s,
+        high_s=found.high_s,
         measured=run.phases,
-        predicted=phases,
+        predicted=found.phases,
         outside=() if record is None else outside(run, record),
     )
 

@@ -180,7 +180,8 @@ class DeviceProfile:
     device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
     from DRAM. launch_s: seconds a kernel costs before its first byte. cache_rate: bandwidth at which sparse
-    sums read rows that the last cache holds, over that of memory. link: name of the link to the host. nvlink:
+    sums read rows that the last cache holds, over that of memory. entries_per_s: stored entries that sparse sums of
+    narrow rows process at most; None: not known. link: name of the link to the host. nvlink:
     bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
     them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
     the last cache on the device, through which all its cores read memory; None: not known, or of a core. power: watts
@@ -208,6 +209,7 @@ class DeviceProfile:
     peer_to_peer: Fact | None = None
     l2_cache: Annotated[Figure | None, units.NBYTES, "cache"] = None
     cache_rate: Annotated[Figure | None, None, "cache"] = None
+    entries_per_s: Annotated[Figure | None, units.RATE, "cache"] = None
     power: Annotated[Figure | None, units.POWER, "power"] = None
     busy_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     waiting_power: Annotated[Figure | None, units.FRACTION, "power"] = None

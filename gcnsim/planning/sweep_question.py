@@ -27,7 +27,6 @@ NONE: Final = "none"
 INTERVALS: Final = (FULL, NONE)
 """Whether rows have what-if's interval or none."""
 
-GRID: Final = "grid"
 SAMPLES: Final = ("random", "lhs", "sobol")
 SAMPLE_KEYS: Final = ("kind", "points", "seed")
 MOST_POINTS: Final = 10_000_000

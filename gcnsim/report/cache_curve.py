@@ -17,7 +17,7 @@ from gcnsim.core.terminal import aligned
 from gcnsim.report.figures.style import MOST_LINES, layout
 from gcnsim.report.page.sections import Section, write_report
 from gcnsim.report.page.templates import Sheet
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 from gcnsim.workload.caching import KINDS
 
@@ -84,7 +84,7 @@ def _line(name: str, points: Sequence[CachePoint]) -> PolicyLine:
     )
 
 
-def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
+def cache_hits_figure(data: CacheHits) -> Figure:
     """Lines of `data`: solid for static rules, dashed for refreshed ones, dotted for demand caches."""
     from plotly.subplots import make_subplots
 
@@ -93,8 +93,8 @@ def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
     figure = make_subplots(rows=len(panels), shared_xaxes=True, vertical_spacing=30 / height)
     for row, panel in enumerate(panels, 1):
         for index, line in enumerate(panel):
-            figure.add_trace(_drawn(data, line, index, theme), row=row, col=1)
-    shape = layout(theme, "", "requests answered (%)", height=height)
+            figure.add_trace(_drawn(data, line, index), row=row, col=1)
+    shape = layout("", "requests answered (%)", height=height)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
     figure.update_layout(**shape)
     figure.update_xaxes(**axes["xaxis"], rangemode="tozero")
@@ -103,8 +103,8 @@ def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def _drawn(data: CacheHits, line: PolicyLine, place: int, theme: Theme) -> dict[str, Any]:
-    color, _, symbol = theme.line(place)
+def _drawn(data: CacheHits, line: PolicyLine, place: int) -> dict[str, Any]:
+    color, _, symbol = LIGHT.line(place)
     return {
         "type": "scatter",
         "x": [100 * size for size in data.sizes],

@@ -23,9 +23,9 @@ MOST_ASSUMPTIONS = 5
 TIES = "ties within 3 % go to the least approximate setting"
 
 
-def render_recommended(advice: Advice, width: int | None = None) -> str:
-    """The recommendation as text for a terminal of `width` columns. None: the terminal's width, 100 in a pipe."""
-    width = width or shutil.get_terminal_size((WIDTH, 24)).columns
+def render_recommended(advice: Advice) -> str:
+    """The recommendation as text as wide as the terminal, 100 columns in a pipe."""
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
     lines = [plain(f"{advice.choice.row.dataset}: {advice.goal.text}"), ""]
     lines += _wrapped(advice.verdict, width)
     lines += ["", *_pairs(reasons(advice), width)]

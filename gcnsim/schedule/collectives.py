@@ -46,30 +46,15 @@ def host_message(
     *,
     stream: str,
     route: tuple[int, ...] | None = None,
-    connection: str | None = None,
     layer: Layer = -1,
-    direction: Direction = Direction.NONE,
 ) -> list[int]:
     """Add a message between the hosts of two workers; return its ops, from the first that starts to the end.
 
-    It uses `route`, by default the links between the hosts, in order with others of the `connection` to this peer.
-    `host_messages` describes its CPU time at both ends.
+    It uses `route`, by default the links between the hosts. `host_messages` describes its CPU time at both ends.
     """
     if builder.cluster.sockets is None:
         where = builder.cluster.between(rank, peer) if route is None else route
-        sent = builder.flow(
-            kind,
-            rank,
-            nbytes,
-            where,
-            stream=stream,
-            after=after,
-            peer=peer,
-            connection=connection,
-            layer=layer,
-            direction=direction,
-        )
-        return [sent]
+        return [builder.flow(kind, rank, nbytes, where, stream=stream, after=after, peer=peer, layer=layer)]
     own, other = np.array([rank], dtype=np.int64), np.array([peer], dtype=np.int64)
     amounts = np.asarray(nbytes, dtype=np.float64).reshape(-1, 1)
     sizes = message_sizes(builder, amounts)
@@ -85,9 +70,7 @@ def host_message(
         sizes=sizes,
         stream=builder.names([stream]),
         ways=None if route is None else builder.ways([route]),
-        connection=connection,
         layer=layer,
-        direction=direction,
     )
     return list(range(int(first[0]), int(first[0] + sizes[0])))
 

@@ -171,8 +171,8 @@ class Columns:
 
         return self.derived("crossings", make)
 
-    def first_link(self, ops: IntArray | slice = EVERY, none: int = -1) -> IntArray:
-        """The first link of the route of each of `ops`, int64[k], by default all; `none` for exclusive work and empty
+    def first_link(self, ops: IntArray | slice = EVERY) -> IntArray:
+        """The first link of the route of each of `ops`, int64[k], by default all; -1 for exclusive work and empty
         routes.
         """
 
@@ -184,7 +184,7 @@ class Columns:
             return first
 
         found: IntArray = self.derived("first links", make)[self.way[ops]]
-        return found if none == -1 else np.where(found < 0, none, found)
+        return found
 
     def rows_of_waits(self) -> IntArray:
         """The op of every value of `wait`, int64[wait_at[-1]]."""

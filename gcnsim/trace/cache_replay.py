@@ -247,7 +247,9 @@ def _supported_policies(
         origin = trace.origin
         untold = f"{path}: graphs drawn by {origin.sampler} at {origin.epsilon:g} do not determine cross edges"
         if ratio in names:
-            raise ScenarioError(f"{untold}, which {ratio} needs; allowed: {', '.join(_others(ratio))}")
+            raise ScenarioError(
+                f"{untold}, which {ratio} needs; allowed: {', '.join(name for name in KINDS if name != ratio)}"
+            )
         chosen = tuple(name for name in chosen if name != ratio)
         notes.append(f"{ratio} left out: {untold}")
     if REFRESHED in chosen and how.refresh >= trace.iterations:
@@ -256,11 +258,6 @@ def _supported_policies(
         if name in DEMAND:
             need_library(name)
     return chosen, tuple(notes)
-
-
-def _others(policy: str) -> tuple[str, ...]:
-    """Every rule but `policy`."""
-    return tuple(name for name in KINDS if name != policy)
 
 
 def _has_cross_edges(origin: TraceOrigin) -> bool:

@@ -227,27 +227,6 @@ class BoundaryProfile:
         return int(self.boundary_entries.sum()) / total if total else 0.0
 
 
-def profile_of(parts: Sequence[Part]) -> BoundaryProfile:
-    """The exact profile of real parts, one class per number of cross edges that occurs."""
-    multiplicity = [cross_edges(part) for part in parts]
-    classes = np.unique(np.concatenate([np.empty(0, np.int64), *multiplicity]))
-    nodes = np.zeros((len(parts), len(parts), classes.size), np.int64)
-    for part, cross in zip(parts, multiplicity, strict=True):
-        for owner in range(part.parts):
-            owned = cross[part.boundary_ptr[owner] : part.boundary_ptr[owner + 1]]
-            nodes[part.rank, owner] = np.bincount(np.searchsorted(classes, owned), minlength=classes.size)
-    boundary = np.array([cross.sum() for cross in multiplicity], np.int64)
-    entries = np.array([part.entries for part in parts], np.int64)
-    return BoundaryProfile(
-        cross_edges=frozen(classes),
-        of_worker=frozen(nodes).__getitem__,
-        pairs=frozen(nodes.sum(axis=2)),
-        inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
-        inner_entries=frozen(entries - boundary),
-        boundary_entries=frozen(boundary),
-    )
-
-
 def class_inclusion(profile: BoundaryProfile, epsilon: float) -> FloatArray:
     """The probability that a node of each class is needed when every edge is kept at rate `epsilon`: 1 - (1 -
     epsilon)^m.
@@ -255,12 +234,6 @@ def class_inclusion(profile: BoundaryProfile, epsilon: float) -> FloatArray:
     with np.errstate(divide="ignore"):
         chance: FloatArray = -np.expm1(profile.cross_edges * np.log1p(-np.float64(epsilon)))
     return chance
-
-
-def expected_rows(profile: BoundaryProfile, epsilon: float) -> FloatArray:
-    """The expected boundary rows of n owned by m in a graph sampled at the uniform rate, float64[P, P]."""
-    chance = class_inclusion(profile, epsilon)
-    return np.stack([profile.of_worker(rank) @ chance for rank in range(profile.parts)])
 
 
 def cross_edges(part: Part) -> IntArray:

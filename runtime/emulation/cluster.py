@@ -122,7 +122,7 @@ def _measured(request: EmulationRequest, made: Network | None, latency_by: str, 
     if rate is not None and rate < ENOUGH * wanted and not requests.signum:
         raise ScenarioError(
             f"--bandwidth: {request.written} is more than this machine carries between {request.hosts} emulated hosts: "
-            f"measured {_bits(rate / PAYLOAD_SHARE)} of the wire, {BANDWIDTH.shown_as(rate)} of payload, "
+            f"measured {8e-6 * rate / PAYLOAD_SHARE:.0f}Mbps of the wire, {BANDWIDTH.shown_as(rate)} of payload, "
             f"where {BANDWIDTH.shown_as(wanted)} are needed"
         )
     return Emulation(
@@ -139,10 +139,6 @@ def _measured(request: EmulationRequest, made: Network | None, latency_by: str, 
         accelerator=None if request.accelerator is None else request.accelerator.asdict(),
         one_session=True,
     )
-
-
-def _bits(rate: float) -> str:
-    return f"{8e-6 * rate:.0f}Mbps"
 
 
 def _congestion() -> str:

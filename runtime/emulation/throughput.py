@@ -32,7 +32,10 @@ def measure(network: Network | None, seconds: float, *, calm: bool = False) -> f
     calm: by processes that are first in line for a core, as workers are that wait in place of computing. None when
     a pump fails.
     """
-    places = [("127.0.0.1", free_port()) for _ in range(2)] if network is None else _places(network)
+    if network is None:
+        places = [("127.0.0.1", free_port()) for _ in range(2)]
+    else:
+        places = [(network.address(host), PORT) for host in range(network.hosts)]
     pumps = []
     for host, (address, port) in enumerate(places):
         there = places[(host + 1) % len(places)]
@@ -50,10 +53,6 @@ def measure(network: Network | None, seconds: float, *, calm: bool = False) -> f
         found.append(float(out) if pump.returncode == 0 and out.strip() else None)
     rates = [rate for rate in found if rate is not None]
     return min(rates) if rates and len(rates) == len(pumps) else None
-
-
-def _places(network: Network) -> list[tuple[str, int]]:
-    return [(network.address(host), PORT) for host in range(network.hosts)]
 
 
 def free_port() -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gcnsim.core.ids import BoolArray
 from gcnsim.timeline import OpKind
 from runtime.data import Share
 from runtime.exchange import (
@@ -56,7 +55,7 @@ class Evaluator:
         self._own = own
         self._whole, self._channel, self._labels = whole, channel, labels
         self._recorder = Recorder(share.part.rank, enabled=False)
-        self._masks = [_mask(getattr(share, name), labels.device) for name in SETS]
+        self._masks = [torch.from_numpy(getattr(share, name).copy()).to(labels.device) for name in SETS]
         self._exchange: Exchange | None = None
         dtype, device = whole.inner.dtype, whole.inner.device
         if channels.world > 1:
@@ -83,7 +82,7 @@ class Evaluator:
         counts = torch.stack([self._counts(logits[mask], self._labels[mask]) for mask in self._masks]).cpu()
         if self._channel is not None:
             self._channel.wait(self._channel.all_reduce(counts))
-        return Scores(*(_share(right, total) for right, total in counts.tolist()))
+        return Scores(*(right / total if total else None for right, total in counts.tolist()))
 
     def _step(self) -> IterationContext:
         boundary = None if self._exchange is None else BoundaryView(self._exchange, self._whole, completed(self._whole))
@@ -99,11 +98,3 @@ class Evaluator:
             return torch.stack([both, predicted.sum() + true.sum()]).double()
         right = (logits.argmax(1) == labels).sum()
         return torch.stack([right, torch.tensor(labels.shape[0], device=right.device)]).double()
-
-
-def _mask(mask: BoolArray, device: torch.device) -> Tensor:
-    return torch.from_numpy(mask.copy()).to(device)
-
-
-def _share(right: float, total: float) -> float | None:
-    return right / total if total else None

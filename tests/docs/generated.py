@@ -169,9 +169,9 @@ def _gpus() -> str:
     rows, error, inside = _figures(_given_rows())
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
-        "Our own runs on GPUs used a single H200. There, training gives the same results as on CPUs; predictions for "
-        "one worker are off by 4 % on average with measured compute and by 15 % with a calibration; from datasheets, "
-        "the median error is 23 % ([details](docs/validation.md#one-gpu)). "
+        "Our own runs on GPUs used one H200 and one H100. There, training gives the same results as on CPUs; "
+        "predictions of GCN and GraphSAGE for one worker are off by 4 % on average with measured compute and by 14 % "
+        "with a calibration; from datasheets, the median error is 25 % ([details](docs/validation.md#one-gpu)). "
         "We have not run training on several GPUs or GPU servers, nor used NCCL between GPUs. "
         f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
         f"the median error is {error}, and {inside} of them fall inside the range. We knew these timings when we "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -142,7 +143,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
             parts.context(*of_sweep(sweep.question, best[0], first)),
             *children,
             parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
-            parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),
+            parts.graph("parallel", parts.themed(json.loads(parallel_figure(data).to_json()), theme)),
             html.P(f"Each line is a point, each row a varying field; the lowest row is the chosen column.{left}",
                    className="note"),
             _table(best, axes, chosen["by"]),

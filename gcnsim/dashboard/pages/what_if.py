@@ -301,16 +301,15 @@ def picture(
     question: PageQuestion, rows: Sequence[Row], along: Sequence[Row], theme: str
 ) -> tuple[dict[str, Any], html.Ul]:
     """The chosen figure as plain data, and its legend as text, which wraps on a phone."""
-    chosen = THEMES[theme]
     if not along:
         data = rows_data(rows, MOST_BARS)
-        marks = [(name, getattr(chosen, color), hatched) for name, color, hatched in data.legend]
-        return breakdown_drawing(data, chosen), parts.legend(marks)
+        marks = [(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]
+        return parts.themed(breakdown_drawing(data), theme), parts.legend(marks)
     curve = curve_of_rows(along, question.figure)
     size = AXES[question.figure].size
     found = curve_data(curve._replace(requested=(getattr(question, question.figure) * size,)))
-    lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series, chosen)]
-    return curve_drawing(found, chosen), parts.legend(lines)
+    lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series)]
+    return parts.themed(curve_drawing(found), theme), parts.legend(parts.themed(lines, theme))
 
 
 def headline(question: PageQuestion, rows: Sequence[Row]) -> str:

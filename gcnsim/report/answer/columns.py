@@ -251,7 +251,7 @@ def columns_of(
         "memory_bytes": _two_digits([row.memory_bytes or 0.0 for row in rows]),
     }
     names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
-    if _without_ranges(rows):
+    if all(row.iteration_s_low is None for row in rows):
         names = ["iteration_s" if key == "time" else key for key in names]
     units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}
     units |= dict.fromkeys(COSTS, next((row.currency for row in rows if row.currency), "USD"))
@@ -267,11 +267,6 @@ def _brief_limits(column: Column) -> Column:
     """The bottlenecks in fewer words: `GPU compute, worker 4`; `GPU compute` for that of all workers."""
     short = [cell.removesuffix(" of all workers").replace(" of worker", ", worker") for cell in column.cells]
     return replace(column, cells=tuple(short))
-
-
-def _without_ranges(rows: Sequence[Row]) -> bool:
-    """Whether no row has a range."""
-    return all(row.iteration_s_low is None for row in rows)
 
 
 def _head(key: str, brief: bool) -> str:

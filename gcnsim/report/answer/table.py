@@ -73,14 +73,14 @@ def render_table(
     return page.text
 
 
-def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> str:
-    """The answer in a few lines: its `most` fastest rows as a table, and the summary."""
+def render_short(answer: WhatIf) -> str:
+    """The answer in a few lines: its fastest rows as a table, and the summary."""
     rows = answer.fastest_first
-    layout, best_rows = table_layout(rows, width), fastest(rows, most)
+    layout, best_rows = table_layout(rows, DEFAULT_WIDTH), fastest(rows, 8)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     body = [line for line, row in zip(lines, rows, strict=True) if row in best_rows]
     left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
-    return "\n".join([*_title(answer, width), *head, *body, *left, sentences.verdict_of(answer)])
+    return "\n".join([*_title(answer, DEFAULT_WIDTH), *head, *body, *left, sentences.verdict_of(answer)])
 
 
 def fastest(rows: Sequence[Row], most: int) -> list[Row]:

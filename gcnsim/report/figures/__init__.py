@@ -1,1 +1,1 @@
-"""Figures, one file each: `NAME_data` returns the data to plot, `NAME_figure` draws it in a theme."""
+"""Figures, one file each: `NAME_data` returns the data to plot, `NAME_figure` draws it in the light theme."""

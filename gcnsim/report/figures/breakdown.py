@@ -14,7 +14,7 @@ from gcnsim.core.units import format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS as NAMES
 from gcnsim.report.answer.rows import labels_of, plain
 from gcnsim.report.figures.style import PLAIN, escaped, label_lines, label_text, layout, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.results import Row, WhatIf
 from gcnsim.timeline.breakdown import HIDDEN, Parts, iteration_s
 
@@ -170,7 +170,7 @@ def _drawn(bars: Sequence[Bar]) -> BreakdownData:
     return BreakdownData(tuple(bars), *time_unit(max((bar.iteration_s for bar in bars), default=0.0)))
 
 
-def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, Any]:
+def breakdown_drawing(data: BreakdownData) -> dict[str, Any]:
     """The content of `breakdown_figure` as plain data.
 
     Plotly validates each value of a figure, which takes longer than everything else.
@@ -180,7 +180,7 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
     for part in data.parts:
         seconds = [bar.seconds(part) for bar in data.bars]
         name, color = PARTS[part]
-        filled = {"color": theme.color(color), "line": {"width": 0}}
+        filled = {"color": LIGHT.color(color), "line": {"width": 0}}
         traces.append(_bars(data, name, seconds, reached, filled, _MAIN))
         reached = [sum(pair) for pair in zip(reached, seconds, strict=True)]
     start = [0.0] * len(data.bars)
@@ -188,32 +188,32 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
         seconds = [bar.seconds(part) for bar in data.bars]
         name, color = BENEATH[part]
         own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
-        traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
+        traces.append(_bars(data, name, seconds, start, _hatched(getattr(LIGHT, color)), own))
     rows, lines = len(data.bars), max((len(label_lines(_head(bar), bar.setting)) for bar in data.bars), default=1)
-    drawing = layout(theme, f"Time per iteration ({data.unit})", height=64 + round(ROW * lines * (rows + 0.2)))
+    drawing = layout(f"Time per iteration ({data.unit})", height=64 + round(ROW * lines * (rows + 0.2)))
     drawing["xaxis"] |= {"rangemode": "tozero"}
     drawing["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
-    labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
+    labels = [_above(index, bar) for index, bar in enumerate(data.bars)]
     more = PLAIN | {"barmode": "overlay", **({"annotations": labels} if labels else {})}
-    return {"data": [*traces, _whiskers(data, theme)], "layout": drawing | more}
+    return {"data": [*traces, _whiskers(data)], "layout": drawing | more}
 
 
-def breakdown_figure(data: BreakdownData, theme: Theme = LIGHT) -> Figure:
+def breakdown_figure(data: BreakdownData) -> Figure:
     """Stacked bars of `data`; overlapping work is hatched below each bar because it adds no time."""
     import plotly.graph_objects as go
 
-    return go.Figure(breakdown_drawing(data, theme))
+    return go.Figure(breakdown_drawing(data))
 
 
-def _hatched(theme: Theme, color: str) -> dict[str, Any]:
+def _hatched(color: str) -> dict[str, Any]:
     return {
-        "color": theme.hatched,
+        "color": LIGHT.hatched,
         "line": {"color": color, "width": 1},
         "pattern": {"shape": "/", "fgcolor": color, "size": 6, "solidity": 0.25},
     }
 
 
-def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
+def _above(place: int, bar: Bar) -> dict[str, Any]:
     """The label of a bar, above its left end so that the bar keeps the full width."""
     return {
         "x": 0,
@@ -221,16 +221,16 @@ def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
         "xanchor": "left",
         "y": place - 0.16,
         "yanchor": "bottom",
-        "text": _label(bar, theme),
+        "text": _label(bar),
         "showarrow": False,
         "align": "left",
-        "font": {"size": 13, "color": theme.recommended if bar.recommended else theme.ink},
+        "font": {"size": 13, "color": LIGHT.recommended if bar.recommended else LIGHT.ink},
     }
 
 
-def _label(bar: Bar, theme: Theme) -> str:
+def _label(bar: Bar) -> str:
     name = f"<b>{escaped(bar.method)}</b> (recommended)" if bar.recommended else escaped(bar.method)
-    return label_text(name, _head(bar), bar.setting, theme)
+    return label_text(name, _head(bar), bar.setting)
 
 
 def _head(bar: Bar) -> str:
@@ -264,7 +264,7 @@ def _bars(
     }
 
 
-def _whiskers(data: BreakdownData, theme: Theme) -> dict[str, Any]:
+def _whiskers(data: BreakdownData) -> dict[str, Any]:
     """The interval of the iteration time as an error bar at the end of the main bar."""
     above = [0.0 if bar.high_s is None else bar.high_s - bar.iteration_s for bar in data.bars]
     below = [0.0 if bar.low_s is None else bar.iteration_s - bar.low_s for bar in data.bars]
@@ -279,7 +279,7 @@ def _whiskers(data: BreakdownData, theme: Theme) -> dict[str, Any]:
             "type": "data",
             "array": [value / data.unit_s for value in above],
             "arrayminus": [value / data.unit_s for value in below],
-            "color": theme.ink,
+            "color": LIGHT.ink,
             "thickness": 1.5,
             "width": 5,
             "visible": any(above) or any(below),
@@ -334,17 +334,17 @@ def difference_data(payload: Mapping[str, Any]) -> DifferenceData:
     return DifferenceData(tuple(changed), still, whole["difference"], payload["per"], unit.name, unit.size)
 
 
-def difference_figure(data: DifferenceData, theme: Theme = LIGHT) -> Figure:
+def difference_figure(data: DifferenceData) -> Figure:
     """One bar per part from zero, and one for the whole iteration below."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     rows = [
-        (change.name, change.seconds, theme.color(PARTS[change.part][1]), _hover(change, data.per))
+        (change.name, change.seconds, LIGHT.color(PARTS[change.part][1]), _hover(change, data.per))
         for change in data.changes
     ]
     whole = f"{data.per}: {_signed(data.whole_s)}"
-    rows.append((f"the whole {data.per}", data.whole_s, theme.ink, whole))
+    rows.append((f"the whole {data.per}", data.whole_s, LIGHT.ink, whole))
     for index, (name, seconds, color, hover) in enumerate(rows):
         figure.add_bar(
             orientation="h", y=[index], x=[seconds / data.unit_s], width=0.42, offset=-0.02,
@@ -353,12 +353,12 @@ def difference_figure(data: DifferenceData, theme: Theme = LIGHT) -> Figure:
         )  # fmt: skip
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
-            text=f"{name} <span style='color:{theme.muted};font-size:12px'>{_signed(seconds)}</span>",
+            text=f"{name} <span style='color:{LIGHT.muted};font-size:12px'>{_signed(seconds)}</span>",
             font={"size": 13},
         )  # fmt: skip
     title = f"B minus A, time per {data.per} ({data.unit})"
-    figure.update_layout(**layout(theme, title, height=80 + 46 * len(rows)), barmode="overlay")
-    figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
+    figure.update_layout(**layout(title, height=80 + 46 * len(rows)), barmode="overlay")
+    figure.add_vline(x=0, line={"color": LIGHT.ink, "width": 1.5})
     figure.update_yaxes(range=[len(rows) - 0.4, -0.7], showticklabels=False, showgrid=False)
     return figure
 

@@ -14,7 +14,7 @@ from gcnsim.core.units import format_seconds
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer.rows import plain, row_labels
 from gcnsim.report.figures.style import MOST_LINES, escaped, layout, time_unit
-from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.palette import LIGHT, faded
 from gcnsim.results import WhatIf
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class Convergence:
         """Whether the cost of a line is known."""
         return any(line.price is not None for line in self.lines)
 
-    def styled(self, theme: Theme = LIGHT) -> list[tuple[LearningLine, tuple[str, str, str]]]:
+    def styled(self) -> list[tuple[LearningLine, tuple[str, str, str]]]:
         """Each line with its colour, dashes and marker."""
-        return [(line, theme.line(place, line.recommended)) for place, line in enumerate(self.lines)]
+        return [(line, LIGHT.line(place, line.recommended)) for place, line in enumerate(self.lines)]
 
 
 def convergence_of(answer: WhatIf) -> Convergence | None:
@@ -119,12 +119,12 @@ def _in_one_unit(
     return Convergence(tuple(lines), tuple(left_out), target, unit.name, unit.size, currency)
 
 
-def convergence_figure(data: Convergence, theme: Theme = LIGHT, *, cost: bool = False) -> Figure:
+def convergence_figure(data: Convergence, *, cost: bool = False) -> Figure:
     """A line per training with a band for its time, and the target; cost: against cost, of those with a price."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for line, (color, dash, symbol) in data.styled(theme):
+    for line, (color, dash, symbol) in data.styled():
         scale = line.price if cost else 1.0 / data.unit_s
         if scale is None:
             continue
@@ -154,8 +154,8 @@ def convergence_figure(data: Convergence, theme: Theme = LIGHT, *, cost: bool = 
             hovertemplate="%{customdata}<extra></extra>",
         )
     title = f"Cost of training ({data.currency})" if cost else f"Time of training ({data.unit})"
-    figure.update_layout(**layout(theme, title, "Validation accuracy (%)", height=440))
+    figure.update_layout(**layout(title, "Validation accuracy (%)", height=440))
     if data.target is not None:
-        figure.add_hline(y=100 * data.target, line={"color": theme.ink, "width": 1, "dash": "dot"})
+        figure.add_hline(y=100 * data.target, line={"color": LIGHT.ink, "width": 1, "dash": "dot"})
     figure.update_xaxes(rangemode="tozero")
     return figure

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.core.units import format_gbps, format_seconds, range_text
 from gcnsim.report.answer.rows import plain, varies
 from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, escaped, layout, log_ticks, time_unit
-from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.palette import LIGHT, faded
 from gcnsim.results import Row
 
 if TYPE_CHECKING:
@@ -187,16 +187,16 @@ def _marks(values: Sequence[float], size: float) -> Ticks:
     return Ticks(tuple(kept), tuple(f"{value / size:.6g}" for value in kept))
 
 
-def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
+def curve_drawing(data: CurveData) -> dict[str, Any]:
     """The content of `curve_figure` as plain data, for speed (see `breakdown_drawing`)."""
-    traces = [trace for series, style in styled(data.series, theme) for trace in _line(data, series, style)]
+    traces = [trace for series, style in styled(data.series) for trace in _line(data, series, style)]
     if data.measured:
-        traces.append(_points(data, theme))
+        traces.append(_points(data))
     scale = ", log scale" if data.log_time else ""
-    drawing = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
+    drawing = layout(data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
     if data.requested:
-        drawing["shapes"] = [_upright(value, theme) for value in data.requested]
-        drawing["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
+        drawing["shapes"] = [_upright(value) for value in data.requested]
+        drawing["annotations"] = [_mark(data.axis, value) for value in data.requested]
     drawing["xaxis"] |= {
         "type": "log" if data.axis.log else "linear",
         "tickvals": data.x_ticks.at,
@@ -209,26 +209,26 @@ def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
     return {"data": traces, "layout": drawing}
 
 
-def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
+def curve_figure(data: CurveData) -> Figure:
     """Lines of `data` with intervals as bands, measured runs as points, requested values as marks."""
     import plotly.graph_objects as go
 
-    return go.Figure(curve_drawing(data, theme))
+    return go.Figure(curve_drawing(data))
 
 
-def styled(series: Sequence[Series], theme: Theme = LIGHT) -> list[tuple[Series, Line]]:
+def styled(series: Sequence[Series]) -> list[tuple[Series, Line]]:
     """Each line with its colour, dashes and marker."""
     places = accumulate((not item.recommended for item in series), initial=0)
-    return [(item, theme.line(place, item.recommended)) for item, place in zip(series, places, strict=False)]
+    return [(item, LIGHT.line(place, item.recommended)) for item, place in zip(series, places, strict=False)]
 
 
-def _upright(value: float, theme: Theme) -> dict[str, Any]:
+def _upright(value: float) -> dict[str, Any]:
     """A dotted vertical line at a requested value."""
     place = {"x0": value, "x1": value, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
-    return {"type": "line", **place, "line": {"color": theme.ink, "width": 1, "dash": "dot"}}
+    return {"type": "line", **place, "line": {"color": LIGHT.ink, "width": 1, "dash": "dot"}}
 
 
-def _mark(axis: CurveAxis, value: float, theme: Theme) -> dict[str, Any]:
+def _mark(axis: CurveAxis, value: float) -> dict[str, Any]:
     """The name of a requested value, written along its line."""
     return {
         "x": math.log10(value) if axis.log else value,
@@ -239,7 +239,7 @@ def _mark(axis: CurveAxis, value: float, theme: Theme) -> dict[str, Any]:
         "text": axis.text(value),
         "textangle": 90,
         "showarrow": False,
-        "font": {"size": 12, "color": theme.muted},
+        "font": {"size": 12, "color": LIGHT.muted},
     }
 
 
@@ -283,7 +283,7 @@ def _ends(ends: Sequence[float | None], seconds: Sequence[float]) -> list[float]
     return [mean if end is None else end for end, mean in zip(ends, seconds, strict=True)]
 
 
-def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
+def _points(data: CurveData) -> dict[str, Any]:
     """Measured runs as hollow points."""
     runs = data.measured
     hover = [
@@ -296,7 +296,7 @@ def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
         "y": [run.seconds / data.unit_s for run in runs],
         "name": "measured",
         "mode": "markers",
-        "marker": {"symbol": "circle-open", "size": 12, "color": theme.ink, "line": {"width": 2.5, "color": theme.ink}},
+        "marker": {"symbol": "circle-open", "size": 12, "color": LIGHT.ink, "line": {"width": 2.5, "color": LIGHT.ink}},
         "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
     }

@@ -10,7 +10,7 @@ from gcnsim.core.units import format_seconds, range_text
 from gcnsim.planning.capacity_goal import percent
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
-from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.palette import LIGHT, faded
 from gcnsim.report.recommended import shown_points, uncertain
 from gcnsim.results import Advice, PointReport
 
@@ -130,15 +130,15 @@ def _option(number: int | None, point: PointReport, chosen: bool, chances: bool)
     return Option(number, plain(point.name), *times, *costs, point.chance if chances else None, point.on_front, chosen)
 
 
-def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
+def front_figure(data: Front) -> Figure:
     """Options with their intervals, the front as steps, the choice highlighted."""
-    figure = _empty(data, theme)
+    figure = _empty(data)
     steps = [option for option in data.options if option.on_front]
     figure.add_scatter(
         x=[step.seconds / data.unit_s for step in steps],
         y=[step.cost * data.times for step in steps],
         mode="lines",
-        line={"color": theme.compute, "width": 2, "shape": "hv"},
+        line={"color": LIGHT.compute, "width": 2, "shape": "hv"},
         name="front",
         hoverinfo="skip",
     )
@@ -146,23 +146,23 @@ def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
     for kind in KINDS:
         found = [option for option in data.options if kind.holds(option)]
         if found:
-            figure.add_scatter(**_points(data, kind, found, theme, labels))
+            figure.add_scatter(**_points(data, kind, found, labels))
     if data.target_s is not None:
         at = data.target_s / data.unit_s
-        figure.add_vline(x=at, line={"color": theme.ink, "width": 1.5, "dash": "dot"})
+        figure.add_vline(x=at, line={"color": LIGHT.ink, "width": 1.5, "dash": "dot"})
         figure.add_annotation(
-            x=at, y=1, yref="paper", xanchor="right", yanchor="top", xshift=-4, showarrow=False, bgcolor=theme.paper,
-            text=f"target: {format_seconds(data.target_s)}", font={"size": 13, "color": theme.ink},
+            x=at, y=1, yref="paper", xanchor="right", yanchor="top", xshift=-4, showarrow=False, bgcolor=LIGHT.paper,
+            text=f"target: {format_seconds(data.target_s)}", font={"size": 13, "color": LIGHT.ink},
         )  # fmt: skip
     return figure
 
 
-def _empty(data: Front, theme: Theme) -> Figure:
+def _empty(data: Front) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
     y_title = f"Cost of {data.of} ({data.currency})"
-    figure.update_layout(**layout(theme, f"Time of {data.compared} ({data.unit})", y_title, height=440))
+    figure.update_layout(**layout(f"Time of {data.compared} ({data.unit})", y_title, height=440))
     # Points are legible where axes end beyond them and the target: far ends of intervals are in the hover texts.
     longest = max([*(option.seconds for option in data.options), data.target_s or 0.0])
     figure.update_xaxes(range=[0, ROOM * longest / data.unit_s])
@@ -196,8 +196,8 @@ def _joined(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: dict[int, str]) -> dict[str, Any]:
-    color = theme.color(kind.color)
+def _points(data: Front, kind: Kind, found: list[Option], labels: dict[int, str]) -> dict[str, Any]:
+    color = LIGHT.color(kind.color)
 
     def reach(option: Option, end: float | None) -> float:
         return 0.0 if end is None else abs(end - option.seconds) / data.unit_s
@@ -217,7 +217,7 @@ def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: 
         "mode": "markers+text",
         "text": [labels.get(option.number or 0, "") for option in found],
         "textposition": "top right",
-        "textfont": {"size": 13, "color": theme.ink},
+        "textfont": {"size": 13, "color": LIGHT.ink},
         "name": kind.name,
         "marker": {"color": color, "symbol": kind.symbol, "size": 15 if kind.symbol == "star" else 9},
         "customdata": [

@@ -12,7 +12,7 @@ from gcnsim.core.ids import FloatArray, Iteration
 from gcnsim.core.units import format_bytes, format_fraction
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import byte_unit, escaped, layout
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.results import LinkTraffic
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.run_perfetto import messages
@@ -48,7 +48,7 @@ def links_data(links: Mapping[str, LinkTraffic], most: int = MOST_LINKS) -> Link
     return LinkBars(tuple(link_bars[:most]), max(0, len(link_bars) - most))
 
 
-def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
+def links_figure(data: LinkBars) -> Figure:
     """One bar per link; a bottleneck has a different colour."""
     import plotly.graph_objects as go
 
@@ -58,7 +58,7 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
             y=[escaped(bar.name) for bar in data.bars],
             x=[100 * bar.share for bar in data.bars],
             marker={
-                "color": [theme.exposed if bar.share >= FULL else theme.compute for bar in data.bars],
+                "color": [LIGHT.exposed if bar.share >= FULL else LIGHT.compute for bar in data.bars],
                 "line": {"width": 0},
             },
             text=[format_bytes(bar.nbytes) for bar in data.bars],
@@ -73,7 +73,7 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
         )
     )
     title = "Busy (% of the iteration)"
-    figure.update_layout(**layout(theme, title, height=90 + 24 * len(data.bars)), bargap=0.25)
+    figure.update_layout(**layout(title, height=90 + 24 * len(data.bars)), bargap=0.25)
     figure.update_xaxes(range=[0, 116], tickvals=[0, 20, 40, 60, 80, 100])
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure
@@ -98,7 +98,7 @@ def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> TrafficMat
     return TrafficMatrix(mean)
 
 
-def pairs_figure(data: TrafficMatrix, theme: Theme = LIGHT) -> Figure:
+def pairs_figure(data: TrafficMatrix) -> Figure:
     """One square per pair, darker for more bytes, with the number if there is space."""
     import plotly.graph_objects as go
 
@@ -113,7 +113,7 @@ def pairs_figure(data: TrafficMatrix, theme: Theme = LIGHT) -> Figure:
             x=list(range(size)),
             y=list(range(size)),
             zmin=0,
-            colorscale=[[0, theme.paper], [1, theme.busy]],
+            colorscale=[[0, LIGHT.paper], [1, LIGHT.busy]],
             colorbar={"title": {"text": unit.name}, "outlinewidth": 0, "thickness": 14, "tickfont": {"size": 12}},
             texttemplate="%{z:.3g}" if size <= 12 else None,
             textfont={"size": 12},
@@ -127,7 +127,7 @@ def pairs_figure(data: TrafficMatrix, theme: Theme = LIGHT) -> Figure:
             ygap=2,
         )
     )
-    figure.update_layout(**layout(theme, "to worker", "from worker", height=140 + max(200, min(560, 52 * size))))
+    figure.update_layout(**layout("to worker", "from worker", height=140 + max(200, min(560, 52 * size))))
     figure.update_xaxes(showgrid=False, dtick=max(1, size // 12))
     figure.update_yaxes(showgrid=False, dtick=max(1, size // 12), autorange="reversed")
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gcnsim.core.units import format_bytes
 from gcnsim.report.figures.style import byte_unit, layout
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.results import MemoryReport
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class MemoryBars:
         return [(COMPONENTS[key][0], COMPONENTS[key][1], bool(COMPONENTS[key][2])) for key in seen]
 
 
-def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
+def memory_data(report: MemoryReport) -> MemoryBars:
     """The bars of `report`."""
     devices = report.devices_bytes or (report.device_bytes,) * len(report.workers)
     held = [
@@ -72,13 +72,13 @@ def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
         )
         for rank, worker in enumerate(report.workers)
     ]
-    nearest = sorted(held, key=lambda item: (item.worker != report.tightest, -item.total))[:most]
+    nearest = sorted(held, key=lambda item: (item.worker != report.tightest, -item.total))[:MOST_WORKERS]
     shown = tuple(item for item in held if item in nearest)
     unit = byte_unit(max(max(item.total, item.device_bytes or 0.0) for item in shown))
     return MemoryBars(shown, report.tightest, len(held) - len(shown), unit.name, unit.size)
 
 
-def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
+def memory_figure(data: MemoryBars) -> Figure:
     """Stacked bars, and a mark at the memory of the device."""
     import plotly.graph_objects as go
 
@@ -94,12 +94,12 @@ def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
             y=names,
             x=[size / data.unit_size for size in sizes],
             marker={
-                "color": theme.color(color),
+                "color": LIGHT.color(color),
                 "line": {"width": 0},
                 "pattern": {
                     "shape": pattern,
-                    "bgcolor": theme.color(color),
-                    "fgcolor": theme.paper,
+                    "bgcolor": LIGHT.color(color),
+                    "fgcolor": LIGHT.paper,
                     "size": 6,
                     "solidity": 0.3,
                 },
@@ -120,12 +120,12 @@ def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
                 mode="markers",
                 y=[name for name, _ in known],
                 x=[size / data.unit_size for _, size in known],
-                marker={"symbol": "line-ns", "size": 22, "line": {"width": 3, "color": theme.ink}},
+                marker={"symbol": "line-ns", "size": 22, "line": {"width": 3, "color": LIGHT.ink}},
                 customdata=[f"{name}: the device has {format_bytes(size)}" for name, size in known],
                 hovertemplate="%{customdata}<extra></extra>",
             )
         )
-    shape = layout(theme, f"Memory ({data.unit})", height=100 + 34 * len(names))
+    shape = layout(f"Memory ({data.unit})", height=100 + 34 * len(names))
     figure.update_layout(**shape, barmode="stack", bargap=0.3)
     figure.update_xaxes(rangemode="tozero")
     figure.update_yaxes(autorange="reversed", showgrid=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gcnsim.report.figures.style import layout
-from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.palette import LIGHT, faded
 from gcnsim.results import EnergyReport
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def owning_of(report: EnergyReport | None, index: int | None = 0) -> Owning | No
     return Owning((0.0, own.life_months), bought, low, high, (0.0, rent * hours), even, report.currency)
 
 
-def owning_figure(data: Owning, theme: Theme = LIGHT) -> Figure:
+def owning_figure(data: Owning) -> Figure:
     """Two lines, a band for the electricity of the bought machine, and the month in which they cross."""
     import plotly.graph_objects as go
 
@@ -66,13 +66,13 @@ def owning_figure(data: Owning, theme: Theme = LIGHT) -> Figure:
         y=[*data.low, *data.high[::-1]],
         mode="lines",
         fill="toself",
-        fillcolor=faded(theme.recommended),
+        fillcolor=faded(LIGHT.recommended),
         line={"width": 0},
         hoverinfo="skip",
     )
     for name, values, color in (
-        ("bought", data.bought, theme.recommended),
-        ("rented", data.rented, theme.compute),
+        ("bought", data.bought, LIGHT.recommended),
+        ("rented", data.rented, LIGHT.compute),
     ):
         figure.add_scatter(
             x=data.months,
@@ -82,7 +82,7 @@ def owning_figure(data: Owning, theme: Theme = LIGHT) -> Figure:
             line={"color": color, "width": 2.5},
             hovertemplate=f"{name}: %{{y:,.0f}} {data.currency} after %{{x:.0f}} months<extra></extra>",
         )
-    figure.update_layout(**layout(theme, "Months", f"Cost until then ({data.currency})", height=360))
+    figure.update_layout(**layout("Months", f"Cost until then ({data.currency})", height=360))
     if data.even is not None:
-        figure.add_vline(x=data.even, line={"color": theme.ink, "width": 1, "dash": "dot"})
+        figure.add_vline(x=data.even, line={"color": LIGHT.ink, "width": 1, "dash": "dot"})
     return figure

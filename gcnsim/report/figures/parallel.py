@@ -17,7 +17,7 @@ from gcnsim.core.fields import QuantityRange
 from gcnsim.core.units import FRACTION
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, escaped, layout, log_ticks, time_unit
-from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.palette import LIGHT, faded
 from gcnsim.scenario import rule_at
 from gcnsim.workload.caching import Cache
 
@@ -210,29 +210,29 @@ def _room(one: Tick, other: Tick) -> float:
     return max(1 / MOST_TICKS, (taken + 1) / LETTERS)
 
 
-def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
+def parallel_figure(data: Parallel) -> Figure:
     """The rows with their ticks; other points are faint, highlighted ones on top, the best last."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     others = [line for line in data.lines[1:] if not line.fast]
     fast = [line for line in data.lines[1:] if line.fast]
-    figure.add_scatter(**_lines(others, "others", faded(theme.other, 0.35), 1.0))
-    figure.add_scatter(**_lines(fast, "the first tenth", theme.compute, 1.4))
-    figure.add_scatter(**_lines(data.lines[:1], "the first", theme.recommended, 4.0))
+    figure.add_scatter(**_lines(others, "others", faded(LIGHT.other, 0.35), 1.0))
+    figure.add_scatter(**_lines(fast, "the first tenth", LIGHT.compute, 1.4))
+    figure.add_scatter(**_lines(data.lines[:1], "the first", LIGHT.recommended, 4.0))
     for index, row in enumerate(data.rows):
-        figure.add_shape(type="line", x0=0, x1=1, y0=index, y1=index, line={"color": theme.muted, "width": 1})
+        figure.add_shape(type="line", x0=0, x1=1, y0=index, y1=index, line={"color": LIGHT.muted, "width": 1})
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
-            text=f"<b>{escaped(row.name)}</b>", font={"size": 13}, bgcolor=theme.paper, borderpad=1,
+            text=f"<b>{escaped(row.name)}</b>", font={"size": 13}, bgcolor=LIGHT.paper, borderpad=1,
         )  # fmt: skip
         for tick in row.ticks:
             anchor = "left" if tick.place < 0.02 else "right" if tick.place > 0.98 else "center"
             figure.add_annotation(
                 x=tick.place, xanchor=anchor, y=index + 0.06, yanchor="top", showarrow=False, text=escaped(tick.text),
-                font={"size": 12, "color": theme.ink}, bgcolor=faded(theme.paper, 0.85), borderpad=1,
+                font={"size": 12, "color": LIGHT.ink}, bgcolor=faded(LIGHT.paper, 0.85), borderpad=1,
             )  # fmt: skip
-    figure.update_layout(**layout(theme, "", height=40 + 88 * len(data.rows)))
+    figure.update_layout(**layout("", height=40 + 88 * len(data.rows)))
     figure.update_layout(margin={"l": 12, "r": 12, "t": 8, "b": 8}, hovermode="closest")
     figure.update_xaxes(visible=False, range=[-0.01, 1.01], fixedrange=True)
     figure.update_yaxes(visible=False, range=[len(data.rows) - 0.55, -0.42], fixedrange=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from gcnsim.core.units import LONG_TIMES
 from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS
-from gcnsim.report.palette import Theme
+from gcnsim.report.palette import LIGHT
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -67,27 +67,27 @@ def log_ticks(low: float, high: float, unit: float = 1.0) -> Ticks:
     return Ticks(tuple(step * unit for step in inside), tuple(f"{step:g}" for step in inside))
 
 
-def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dict[str, Any]:
+def layout(x_title: str, y_title: str = "", *, height: int) -> dict[str, Any]:
     """The layout of a figure without a legend: pages write legends as text, which wraps on a phone."""
     axis = {
-        "gridcolor": theme.grid,
+        "gridcolor": LIGHT.grid,
         "zeroline": False,
-        "linecolor": theme.ink,
+        "linecolor": LIGHT.ink,
         "ticks": "",
         "automargin": True,
     }
     return {
         "template": "none",
-        "font": {"family": FONT, "size": 14, "color": theme.ink},
-        "paper_bgcolor": theme.paper,
-        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": 14, "color": LIGHT.ink},
+        "paper_bgcolor": LIGHT.paper,
+        "plot_bgcolor": LIGHT.paper,
         "margin": {"l": 8, "r": 16, "t": 8, "b": 56},
         "height": height,
         "showlegend": False,
         "hoverlabel": {
-            "bgcolor": theme.paper,
-            "bordercolor": theme.muted,
-            "font": {"family": FONT, "color": theme.ink},
+            "bgcolor": LIGHT.paper,
+            "bordercolor": LIGHT.muted,
+            "font": {"family": FONT, "color": LIGHT.ink},
         },
         "xaxis": axis | {"title": {"text": x_title, "standoff": 12}},
         "yaxis": axis | {"title": {"text": y_title, "standoff": 12}},
@@ -117,10 +117,10 @@ def label_lines(head: str, rest: str) -> list[str]:
     return [first[taken:], *others]
 
 
-def label_text(shown: str, head: str, rest: str, theme: Theme) -> str:
+def label_text(shown: str, head: str, rest: str) -> str:
     """A bar's whole label in lines: its head as it is `shown`, then the rest."""
     lines = "<br>".join(map(escaped, label_lines(head, rest)))
-    return f"{shown}<span style='color:{theme.muted};font-size:12px'>{lines}</span>" if rest else shown
+    return f"{shown}<span style='color:{LIGHT.muted};font-size:12px'>{lines}</span>" if rest else shown
 
 
 def places_of(labels: Iterable[tuple[str, str]], below: int) -> list[int]:

@@ -20,7 +20,7 @@ from gcnsim.records.recorded_run import PS_PER_S, RecordedRun
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.links import TrafficMatrix, pairs_data
 from gcnsim.report.figures.style import escaped, layout, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.simulation.limit import EVERY
 from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
 from gcnsim.timeline.run_perfetto import TRACKS, slices_by_kind
@@ -319,7 +319,7 @@ def _binned(
     return tuple(map(plain, names)), tuple(tuple(rates_by_link[name].tolist()) for name in names)
 
 
-def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | None = None) -> Figure:
+def timeline_figure(data: TimelineData, until_s: float | None = None) -> Figure:
     """Blocks by row, coloured by kind, above a row per link, darker if busier.
 
     Both share a time axis that ends at `until_s` or with the iteration.
@@ -334,10 +334,10 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
     for phase, color in COLORS.items():
         blocks = [block for block in data.blocks if block.phase is phase]
         if blocks:
-            figure.add_trace(_blocks(data, phase, blocks, theme.color(color)), row=1, col=1)
+            figure.add_trace(_blocks(data, phase, blocks, LIGHT.color(color)), row=1, col=1)
     if data.links:
-        figure.add_trace(_rates(data, theme), row=2, col=1)
-    shape = layout(theme, "", height=tall + links + 90)
+        figure.add_trace(_rates(data), row=2, col=1)
+    shape = layout("", height=tall + links + 90)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
     figure.update_layout(**shape, barmode="overlay", bargap=0.15)
     figure.update_xaxes(**axes["xaxis"], range=[0, (until_s or data.length_s) / data.unit_s])
@@ -347,7 +347,7 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
     names = [_bold(_short(name), name.startswith(slow)) for name in data.rows]
     figure.update_yaxes(
         row=1, col=1, tickvals=list(range(len(data.rows))), ticktext=names,
-        range=[len(data.rows) - 0.4, -0.6], tickfont={"size": 11}, gridcolor=theme.grid,
+        range=[len(data.rows) - 0.4, -0.6], tickfont={"size": 11}, gridcolor=LIGHT.grid,
     )  # fmt: skip
     if data.links:
         figure.update_yaxes(row=2, col=1, autorange="reversed", tickfont={"size": 11}, dtick=1, showgrid=False)
@@ -382,7 +382,7 @@ def _blocks(data: TimelineData, phase: Phase, blocks: Sequence[TimelineBlock], c
     }
 
 
-def _rates(data: TimelineData, theme: Theme) -> dict[str, Any]:
+def _rates(data: TimelineData) -> dict[str, Any]:
     scale, unit = (100.0, "% of its capacity") if data.shares else (1e-9, "GB/s")
     step = data.length_s / data.unit_s / BINS
     return {
@@ -393,7 +393,7 @@ def _rates(data: TimelineData, theme: Theme) -> dict[str, Any]:
         "y": [_bold(escaped(name), name in data.limits) for name in data.links],
         "zmin": 0,
         "zmax": 100.0 if data.shares else None,
-        "colorscale": [[0, theme.paper], [1, theme.busy]],
+        "colorscale": [[0, LIGHT.paper], [1, LIGHT.busy]],
         "showscale": False,
         "ygap": 2,
         "hovertemplate": f"%{{y}}: %{{z:.3g}} {unit}<extra></extra>",

@@ -11,7 +11,7 @@ from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
 from gcnsim.report.figures.style import escaped, label_text, layout, places_of, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice, WhatIf
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ ROOMY = 90
 
 THICK, SPACE = 17, 7
 """Pixels of a bar of the figure, and below it."""
+
+MOST_BARS = 12
+"""Of the figure, longest first."""
 
 NARROWEST = 10
 """Characters of a bar in a narrow terminal."""
@@ -99,11 +102,11 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     return _sorted(advice.choice.seconds, swings)
 
 
-def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Figure:
+def tornado_figure(tornado: Tornado) -> Figure:
     """One bar per assumption from its low to its high time, longest first; the line is the answer's time."""
     import plotly.graph_objects as go
 
-    shown = [swing for swing in tornado.swings if swing.reach][:most]
+    shown = [swing for swing in tornado.swings if swing.reach][:MOST_BARS]
     unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
     places = places_of([(swing.title, swing.range) for swing in shown], THICK + SPACE)
     figure = go.Figure()
@@ -117,7 +120,7 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
             x=[(high - low) / unit.size],
             width=THICK,
             offset=0,
-            marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
+            marker={"color": LIGHT.compute if knob else LIGHT.assumption, "line": {"width": 0}},
             customdata=[
                 f"{escaped(swing.title)} {escaped(swing.value)} ({escaped(swing.range)})"
                 f"<br>{format_seconds(swing.low_s)} to {format_seconds(swing.high_s)}"
@@ -127,11 +130,11 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", yanchor="bottom", showarrow=False,
             y=places[index + 1] - SPACE - THICK - 2,
-            text=label_text(escaped(swing.title), swing.title, swing.range, theme), align="left",
+            text=label_text(escaped(swing.title), swing.title, swing.range), align="left",
             font={"size": 13},
         )  # fmt: skip
-    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + places[-1]), barmode="overlay")
-    figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
+    figure.update_layout(**layout(f"Time ({unit.name})", height=80 + places[-1]), barmode="overlay")
+    figure.add_vline(x=tornado.center_s / unit.size, line={"color": LIGHT.ink, "width": 1.5})
     figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)
     return figure
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.core.units import format_seconds
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import Ticks, escaped, label_text, layout, log_ticks, places_of, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -80,13 +80,13 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return low / room, high * room
 
 
-def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
+def validation_figure(data: Validation) -> Figure:
     """One point per run on logarithmic axes; points on the dotted line are predicted exactly."""
     import plotly.graph_objects as go
 
     ends = [end / data.unit_s for end in data.ends]
     figure = go.Figure()
-    line = {"color": theme.other, "dash": "dot"}
+    line = {"color": LIGHT.other, "dash": "dot"}
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
     for covered, (name, color, symbol) in MARKS.items():
         found = [run for run in data.runs if run.covered is covered]
@@ -97,18 +97,18 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
             y=[run.predicted_s / data.unit_s for run in found],
             mode="markers",
             name=f"{name} ({len(found)})",
-            marker={"color": theme.color(color), "symbol": symbol, "size": 8},
-            error_y=_bars([_reach(run) for run in found], data.unit_s, theme.color(color)),
+            marker={"color": LIGHT.color(color), "symbol": symbol, "size": 8},
+            error_y=_bars([_reach(run) for run in found], data.unit_s, LIGHT.color(color)),
             error_x=_bars(
                 [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found],
                 data.unit_s,
-                theme.color(color),
+                LIGHT.color(color),
             ),
             customdata=[_hover(run) for run in found],
             hovertemplate="%{customdata}<extra></extra>",
         )
     titles = f"Measured ({data.unit}, log scale)", f"Predicted ({data.unit}, log scale)"
-    figure.update_layout(**layout(theme, *titles, height=640))
+    figure.update_layout(**layout(*titles, height=640))
     marks = {"type": "log", "tickvals": [at / data.unit_s for at in data.ticks.at], "ticktext": data.ticks.text}
     figure.update_xaxes(**marks)
     figure.update_yaxes(**marks)
@@ -201,7 +201,7 @@ def errors_data(payload: Mapping[str, Any]) -> Errors:
     return Errors(tuple(every[:MOST_SHOWN]), max(0, len(every) - MOST_SHOWN))
 
 
-def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
+def errors_figure(data: Errors) -> Figure:
     """One row per configuration: a bar to the mean error, a mark per run, another one if its interval misses."""
     import plotly.graph_objects as go
 
@@ -211,11 +211,11 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
         text = f"{escaped(setting.setting)}<br>{escaped(setting.configuration)}<br>mean {100 * setting.mean:+.1f} %"
         figure.add_bar(
             orientation="h", y=[place - BELOW], x=[100 * setting.mean], width=14, offset=1, customdata=[text],
-            marker={"color": theme.idle, "line": {"width": 0}}, hovertemplate="%{customdata}<extra></extra>",
+            marker={"color": LIGHT.idle, "line": {"width": 0}}, hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=place - BELOW - 2, yanchor="bottom", showarrow=False,
-            text=label_text(label[0], *label, theme), align="left", font={"size": 13},
+            text=label_text(label[0], *label), align="left", font={"size": 13},
         )  # fmt: skip
     for covered, (name, color, symbol) in MARKS.items():
         marks = [
@@ -228,15 +228,15 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
             continue
         figure.add_scatter(
             x=[100 * error for _, _, error in marks], y=[place for place, _, _ in marks], mode="markers",
-            marker={"color": theme.color(color), "symbol": symbol, "size": 9},
+            marker={"color": LIGHT.color(color), "symbol": symbol, "size": 9},
             name=name,
             customdata=[f"{escaped(item.setting)}<br>{escaped(item.configuration)}<br>{100 * error:+.1f} %"
                         for _, item, error in marks],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    drawing = layout(theme, "Predicted less measured (%)", height=80 + places[-1])
+    drawing = layout("Predicted less measured (%)", height=80 + places[-1])
     figure.update_layout(**drawing, barmode="overlay")
-    figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
+    figure.add_vline(x=0, line={"color": LIGHT.ink, "width": 1.5})
     figure.update_yaxes(range=[places[-1], 0], showticklabels=False, showgrid=False)
     return figure
 

@@ -15,8 +15,8 @@ import gcnsim
 from gcnsim.cli import main
 from gcnsim.core import clock
 from gcnsim.core.json_files import mistake
-from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.planning import capacity_search as search
+from gcnsim.planning.failures import best_interval, expected_time
 from tests.gcnsim.cli.conftest import Refused
 
 SMALL = ("--device", "t4,a10g", "--gpus", "2,4", "--iterations", "5", "--method", "full-graph,pipegcn")

@@ -217,6 +217,7 @@ UNFITTED = {
     "host_floor",
     "pue",
     "cache_rate",
+    "entries_per_s",
     "staging_bandwidth",
     "uva_efficiency",
     "neighbour_draws_per_s",

@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gcnsim
+from gcnsim.api.evidence import validate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.evidence.fit import calibrate
 from gcnsim.evidence.fit_runs import OF_GPUS, Coefficient, moved
+from gcnsim.evidence.recorded_run import scenario_of
 from gcnsim.evidence.validation import judge
 from gcnsim.records.calibration import Calibration, Fitted, write_calibration
 from gcnsim.records.recorded_run import read_recorded_run
 from gcnsim.records.run_files import Cluster
+from gcnsim.scenario import to_mapping
 from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, runs_in, simulated, small_graph
 from tests.gcnsim.evidence.made_calibration import World, write_measurements
 from tests.gcnsim.evidence.made_calibration import measurements as of_cores
@@ -100,6 +104,16 @@ def test_one_gpu_is_calibrated_and_judged_by_the_name_its_driver_tells(tmp_path:
     judged, warnings = judge(unseen, tmp_path / "found.json")
     assert max(abs(check.error) for check in judged) < 0.03
     assert warnings == []
+
+
+def test_an_uncalibrated_interval_holds_what_is_assumed_as_in_every_answer(world: World) -> None:
+    run = world.unseen[0]
+    (row,) = validate([run])["rows"]
+    told = gcnsim.simulate(to_mapping(scenario_of(read_recorded_run(run)))).payload["result"]
+    assert (row["low_s"], row["high_s"]) == (told["iteration_s_low"], told["iteration_s_high"])
+    ((stated,), _) = judge([run], None)
+    assert row["predicted_s"] == stated.predicted_s
+    assert row["high_s"] > 1.1 * stated.high_s, "the stated values alone say less"
 
 
 def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:

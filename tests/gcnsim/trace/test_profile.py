@@ -14,11 +14,12 @@ from gcnsim.core.ids import IntArray
 from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace, summarise
 from gcnsim.trace.bins import MANY_PARTS
-from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion, expected_rows, profile_of
+from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion
 from gcnsim.trace.sample_counts import draw_access, draw_counts
 from gcnsim.trace.sizes_only import distribute, likely_cross_fraction, published_profile, size_only_profile
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import inclusion
+from studies.boundaries import expected_rows, profile_of
 from tests.sampled import edge_probabilities
 
 

@@ -26,11 +26,12 @@ from gcnsim.trace import (
     write_trace,
 )
 from gcnsim.trace.access import counts
-from gcnsim.trace.counts import AccessCounts, profile_of
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.sample_counts import node_counts
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import draw_edges, inclusion
 from gcnsim.workload.samplers import sampler
+from studies.boundaries import profile_of
 
 
 def record(case: Any, **changes: Any) -> AccessTrace:

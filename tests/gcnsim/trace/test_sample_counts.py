@@ -13,7 +13,7 @@ from gcnsim.core.streams import stream
 from gcnsim.graph.generate import outline
 from gcnsim.trace import record_trace
 from gcnsim.trace.access import counts
-from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion, expected_rows, profile_of
+from gcnsim.trace.counts import AccessCounts, BoundaryProfile, class_inclusion
 from gcnsim.trace.packaged_profiles import outline_named, profile_at, profile_end
 from gcnsim.trace.rescale import with_cross_edges
 from gcnsim.trace.sample_counts import cached_nodes, draw_access, draw_counts, expected_access
@@ -22,6 +22,7 @@ from gcnsim.workload import FAR, crossing_fraction, growth_between, open_growth
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import inclusion
 from gcnsim.workload.samplers import VarianceReduction
+from studies.boundaries import expected_rows, profile_of
 
 
 def drawn(profile: BoundaryProfile, **changes: Any) -> AccessCounts:

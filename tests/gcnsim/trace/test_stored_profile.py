@@ -10,12 +10,13 @@ import pytest
 
 from gcnsim.core.errors import FileError
 from gcnsim.trace.bins import RATES, Bins
-from gcnsim.trace.counts import AccessCounts, profile_of
+from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.rescale import between, means_of, rescaled_profile, with_counts, with_cross_edges, with_senders
 from gcnsim.trace.sample_counts import draw_access, expected_access, node_counts
 from gcnsim.trace.stored_profile import StoredProfile, enlarged, is_profile, read_profile, stored_profile, write_profile
 from gcnsim.workload.caching import CacheSize
 from gcnsim.workload.draws import inclusion
+from studies.boundaries import profile_of
 from tests.sampled import edge_probabilities
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from gcnsim.report.figures.breakdown import Bar, Segment, breakdown_data, breakdown_figure, parts_data
 from gcnsim.report.figures.style import LETTERS, LINE
-from gcnsim.report.palette import DARK, RECOMMENDED
+from gcnsim.report.palette import DARK, RECOMMENDED, darkened
 from gcnsim.timeline.breakdown import Parts
 from tests.gcnsim.results.made import answer_of
 
@@ -91,9 +92,9 @@ def test_names_are_escaped_in_hover_text_and_labels(payload: dict[str, Any]) -> 
 
 def test_the_recommended_setting_has_its_colour(answered: dict[str, Any]) -> None:
     data = breakdown_data(answer_of(answered))
-    for theme, color in ((None, RECOMMENDED), (DARK, DARK.recommended)):
-        figure = breakdown_figure(data) if theme is None else breakdown_figure(data, theme)
-        label = figure.to_dict()["layout"]["annotations"][0]
+    drawn = breakdown_figure(data).to_json()
+    for text, color in ((drawn, RECOMMENDED), (darkened(drawn), DARK.recommended)):
+        label = json.loads(text)["layout"]["annotations"][0]
         assert "(recommended)" in label["text"]
         assert label["font"]["color"] == color
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.parallel import MOST_DRAWN, parallel_data, parallel_figure
 from gcnsim.report.figures.timeline import in_one_unit, timeline_of_run
 from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_figure, tornado_lines
-from gcnsim.report.palette import DARK, LIGHT
+from gcnsim.report.palette import DARK, LIGHT, darkened
 from gcnsim.results import LinkTraffic, MemoryReport
 from gcnsim.timeline import Phase
 from gcnsim.timeline.span import write_spans
@@ -228,16 +229,17 @@ def test_of_many_points_the_first_and_evenly_spread_others_are_drawn() -> None:
 
 def test_the_figure_has_a_line_per_point_and_reads_no_tags() -> None:
     data = parallel_data(POINTS, AXES, "iteration_s")
-    figure = parallel_figure(data, LIGHT)
+    figure = parallel_figure(data)
     others, fast, first = figure.data
     assert [len(trace.x) for trace in (others, fast, first)] == [10, 0, 5]
     assert list(first.y) == [0, 1, 2, 3, None]
     assert first.line.color == LIGHT.recommended
     assert "a<b" not in str(figure.to_plotly_json())
     assert "a&lt;b" in str(figure.to_plotly_json())
-    dark = parallel_figure(data, DARK)
-    assert dark.data[2].line.color == DARK.recommended
-    assert dark.layout.height == figure.layout.height
+    dark = json.loads(darkened(figure.to_json()))
+    assert dark["data"][2]["line"]["color"] == DARK.recommended
+    assert dark["layout"]["paper_bgcolor"] == DARK.paper
+    assert dark["layout"]["height"] == figure.layout.height
 
 
 def test_two_timelines_have_one_unit(write_run: WriteRun, tmp_path: Path) -> None:
