@@ -25,7 +25,7 @@ from gcnsim.core.streams import stream
 from gcnsim.graph import load_graph
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import split
-from gcnsim.workload.draws import draw_edges
+from gcnsim.workload.draws import Draws
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
 
@@ -75,7 +75,7 @@ def copied(matrix: Matrix, x: Tensor) -> Call:
     rows = matrix.rows
     count = rows.indptr.size - 1
     forward = of(rows.indptr, rows.columns, rows.width, count)
-    back = of(*rows.transposed[:2], count, rows.width)
+    back = of(*rows.transposed()[:2], count, rows.width)
     out = dgl.ops.gspmm(forward, "copy_lhs", "sum", x, None)
 
     def call() -> None:
@@ -91,8 +91,9 @@ def sums(dataset: str) -> list[Figure]:
     (part,) = split(graph, partition_graph(graph, 1, "block"))
     ours, torchs = (GraphBuilder(part, "mean", matrix_kind(name), torch.float32, CPU) for name in ("numba", "plain"))
     p = np.full(part.entries, EPSILON, np.float32)
-    kept = draw_edges(part, p, stream(0, "kernels"))
-    weights = ours.weights(1.0 / p.astype(np.float64))
+    draws, generator = Draws(part, p), stream(0, "kernels")
+    kept = draws.edges(generator).copy()
+    weights = ours.weights(np.divide(1.0, p, dtype=np.float64))
     figures = []
     for width in WIDTHS:
         x = torch.randn(part.inner_nodes, width, generator=torch.Generator().manual_seed(0))
@@ -111,8 +112,12 @@ def sums(dataset: str) -> list[Figure]:
             Figure(f"{name}: ours / DGL", took["ours"] / took["DGL"], "", "<= 1.1"),
             Figure(f"{name}: drawn / whole", took["drawn"] / took["ours"], "", "<= 0.35"),
         ]
-    build = in_turn({"drawn graph built": lambda: ours.thinned(0, kept, weights)}, ROUNDS[dataset])
-    return [*figures, Figure(f"{dataset}: drawn graph built", 1e3 * build["drawn graph built"], "ms")]
+    samples: dict[str, Call] = {
+        "edges drawn": lambda: draws.edges(generator),
+        "drawn graph built": lambda: ours.thinned(0, kept, weights),
+    }
+    took = in_turn(samples, ROUNDS[dataset])
+    return [*figures, *(Figure(f"{dataset}: {name}", 1e3 * seconds, "ms") for name, seconds in took.items())]
 
 
 def epoch(method: Sequence[str], aggregator: str) -> float:

@@ -10,7 +10,7 @@ for any n. The training runtime does the same: the same stream gives the same no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -61,31 +61,38 @@ class Draws:
     """The entries of a part with their p, prepared for sampling many graphs.
 
     A float32 uniform is a multiple of 2^-24, from the upper 24 of 32 random bits. So u < p if that number is below
-    ceil(2^24 p), and no uniform is computed. Of inner entries only their number is needed.
+    ceil(2^24 p), and no uniform is computed.
     """
 
     def __init__(self, part: Part, p: Float32Array, first: int = 0) -> None:
-        """first: the first entry of p, 0 <= p <= 1; if p covers some entries only, so do the counts."""
-        columns = part.columns[first : first + p.size]
-        self._boundary_nodes = part.boundary_nodes
-        self._cross = np.flatnonzero(columns >= part.inner_nodes)
-        self._nodes = columns[self._cross].astype(np.intp) - part.inner_nodes
-        self._limits = np.ceil(p * np.float32(_STEPS)).astype(np.uint32)
+        """first: the first entry of p, 0 <= p <= 1; if p covers some entries only, so do the graphs."""
+        self._part, self._columns = part, part.columns[first : first + p.size]
+        self._limits = np.empty(p.size, np.uint32)
+        np.ceil(np.multiply(p, np.float32(_STEPS)), out=self._limits, dtype=np.float32, casting="unsafe")
         self._kept = np.empty(p.size, np.bool_)
+
+    @cached_property
+    def _crossing(self) -> tuple[IntArray, IntArray]:
+        """The entries of boundary columns, and the boundary index of each."""
+        crossing = np.flatnonzero(self._columns >= self._part.inner_nodes)
+        return crossing, self._columns[crossing].astype(np.intp) - self._part.inner_nodes
 
     def draw(self, generator: np.random.Generator) -> tuple[BoolArray, int, int]:
         """One sampled graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
 
         Every stored entry is kept independently with its p (a float32 uniform below p, so p has steps of 2^-24).
         """
-        self._draw_entries(generator)
-        found = np.flatnonzero(self._kept[self._cross])
-        needed = np.zeros(self._boundary_nodes, np.bool_)
-        needed[self._nodes[found]] = True
-        return needed, int(np.count_nonzero(self._kept)) - found.size, found.size
+        kept, (crossing, nodes) = self.edges(generator), self._crossing
+        found = np.flatnonzero(kept[crossing])
+        needed = np.zeros(self._part.boundary_nodes, np.bool_)
+        needed[nodes[found]] = True
+        return needed, int(np.count_nonzero(kept)) - found.size, found.size
 
-    def _draw_entries(self, generator: np.random.Generator) -> None:
-        """Which entries are kept, by the same uniforms as `generator.random(dtype=np.float32)`."""
+    def edges(self, generator: np.random.Generator) -> BoolArray:
+        """One sampled graph as the mask of its kept entries, bool[nnz], which the next call overwrites.
+
+        The same graph as `draw` from the same stream, by the uniforms of `generator.random(dtype=np.float32)`.
+        """
         size, bits = self._kept.size, generator.bit_generator
         first = 0
         if bits.state["has_uint32"] and size:
@@ -101,6 +108,7 @@ class Draws:
             np.less(halves, self._limits[begin:end], out=self._kept[begin:end])
         if paired < size:
             self._draw_one(paired, generator)
+        return self._kept
 
     def _draw_one(self, entry: int, generator: np.random.Generator) -> None:
         self._kept[entry] = int(generator.random(dtype=np.float32) * _STEPS) < self._limits[entry]
@@ -112,22 +120,8 @@ def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int
 
 
 def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
-    """One sampled graph as the mask of its kept entries, bool[nnz] (if p covers some entries only: of these).
-
-    The same graph as `draw` from the same stream.
-    """
-    edges = np.empty(min(part.entries, p.size), np.bool_)
-    for first, mask in _draws(p, generator):
-        edges[first : first + mask.size] = mask
-    return edges
-
-
-def _draws(p: Float32Array, generator: np.random.Generator) -> Iterator[tuple[int, BoolArray]]:
-    uniform = np.empty(_CHUNK, np.float32)
-    for first in range(0, p.size, _CHUNK):
-        piece = p[first : first + _CHUNK]
-        generator.random(out=uniform[: piece.size], dtype=np.float32)
-        yield first, uniform[: piece.size] < piece
+    """One sampled graph as the mask of its kept entries, equal to one of `Draws.edges`."""
+    return Draws(part, p).edges(generator)
 
 
 NODES: Final = "bns"

@@ -147,13 +147,13 @@ def _one_by_one(graph: Graph, nodes: IntArray, amount: int, generator: np.random
     """Positions of `amount` distinct entries of every node, all of higher degree (Bentley and Floyd, 1987)."""
     start = graph.indptr[nodes]
     degree = graph.indptr[nodes + 1] - start
-    chosen = np.empty((nodes.size, amount), np.int64)
+    chosen = np.empty((amount, nodes.size), np.int64)
     for step in range(amount):
         last = degree - amount + step
         position = _below(last + 1, generator)
-        taken = (chosen[:, :step] == position[:, None]).any(axis=1)
-        chosen[:, step] = np.where(taken, last, position)
-    positions: IntArray = (start[:, None] + chosen).ravel()
+        taken = (chosen[:step] == position).any(axis=0)
+        chosen[step] = np.where(taken, last, position)
+    positions: IntArray = (start + chosen).ravel(order="F")
     return positions
 
 

@@ -43,10 +43,10 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows of non-negative values, ascending within a row.
+    """Rows of non-negative values, ascending within a row and padded.
 
     start, counts, zeros: int64[I]: first entry, entries, and leading zeros of each row.
-    values: float32[nnz]. sums: float64[nnz], sums[start + k - 1] = the k smallest values of the row added up.
+    values: float32[S]. sums: float64[S], sums[start + k - 1] = the k smallest values of the row added up.
     """
 
     start: IntArray
@@ -58,31 +58,39 @@ class SortedRows:
 
 def sort_rows(indptr: IntArray, values: Float32Array) -> SortedRows:
     """The rows `values[indptr[i]:indptr[i + 1]]` sorted, with running sums."""
-    start, counts = indptr[:-1], np.diff(indptr)
-    ordered = np.empty_like(values)
-    sums = np.empty(values.size, np.float64)
-    zeros = np.zeros(counts.size, np.int64)
-    for rows, width in _blocks(counts):
-        inside = np.arange(width) < counts[rows, None]
-        index = (start[rows, None] + np.arange(width))[inside]
-        block = np.full(inside.shape, np.inf, np.float32)
-        block[inside] = values[index]
+    counts = np.diff(indptr)
+    widths = _padded(counts)
+    start, zeros = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
+    ordered, sums = np.empty(int(widths.sum()), np.float32), np.empty(int(widths.sum()), np.float64)
+    first = 0
+    for rows, width in _blocks(widths):
+        last = first + rows.size * width
+        block = ordered[first:last].reshape(rows.size, width)
+        columns = np.arange(width)
+        np.take(values, indptr[rows, None] + columns, out=block, mode="clip")
+        block[columns >= counts[rows, None]] = np.inf
         block.sort(axis=1)
         zeros[rows] = np.count_nonzero(block == 0, axis=1)
-        ordered[index] = block[inside]
-        sums[index] = np.cumsum(block, axis=1, dtype=np.float64)[inside]
+        np.cumsum(block, axis=1, dtype=np.float64, out=sums[first:last].reshape(block.shape))
+        start[rows] = np.arange(first, last, width)
+        first = last
     return SortedRows(start, counts, zeros, ordered, sums)
 
 
-def _blocks(counts: IntArray) -> Iterator[tuple[IntArray, int]]:
-    """Groups of non-empty rows with the padded width of each group: at most half of a block is padding."""
-    width_class = np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64)
-    for power in np.unique(width_class[counts > 0]).tolist():
-        members = np.flatnonzero((width_class == power) & (counts > 0))
-        step = max(1, BLOCK >> power)
-        for first in range(0, members.size, step):
-            rows = members[first : first + step]
-            yield rows, int(counts[rows].max())
+def _padded(counts: IntArray) -> IntArray:
+    """Widths of at most a quarter more, of which there are four for each power of two."""
+    step: IntArray = 1 << np.maximum(np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64) - 3, 0)
+    return -(-counts // step) * step
+
+
+def _blocks(widths: IntArray) -> Iterator[tuple[IntArray, int]]:
+    """Groups of rows of equal width, which is not 0."""
+    order = np.argsort(widths, kind="stable")
+    found, ends = np.unique(widths[order], return_index=True)
+    for width, rows in zip(found.tolist(), np.split(order, ends[1:]), strict=True):
+        step = max(1, BLOCK // max(width, 1))
+        for first in range(0, rows.size if width else 0, step):
+            yield rows[first : first + step], width
 
 
 FLOOR = 0.1
@@ -227,8 +235,8 @@ class Uniform:
 class VarianceReduction:
     """Edges by their share in the variance of the sampled sum (PSC-GCN, Theorem 2), q_ij = sqrt(a_j) |P_ij| s_j.
 
-    It needs 16 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a largest
-    value of 1: norms of any magnitude are safe, and |P_ij| reduces to its factor in j.
+    It needs about 17 bytes per stored entry. Within a row p depends only on the ratios of q, so rows are scaled to a
+    largest value of 1: norms of any magnitude are safe, and |P_ij| reduces to its factor in j.
     """
 
     name: ClassVar[str] = "vr"

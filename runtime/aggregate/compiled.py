@@ -147,28 +147,6 @@ def sum_rows(
                 at = stop
 
 
-@compiled(nogil=True)
-def turn(
-    indptr: IntArray, columns: AnyArray, turned_indptr: IntArray, turned_columns: AnyArray, place: AnyArray
-) -> None:
-    """Write the transpose, with ascending entries per row, and the position of each of its entries in the matrix.
-
-    turned_indptr: int64[m + 1] of zeros; turned_columns, place: int32[nnz].
-    """
-    for e in range(columns.size):
-        turned_indptr[columns[e] + 1] += 1
-    for j in range(turned_indptr.size - 1):
-        turned_indptr[j + 1] += turned_indptr[j]
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            spot = turned_indptr[columns[e]]
-            turned_columns[spot], place[spot] = i, e
-            turned_indptr[columns[e]] = spot + 1
-    for j in range(turned_indptr.size - 1, 0, -1):
-        turned_indptr[j] = turned_indptr[j - 1]
-    turned_indptr[0] = 0
-
-
 _ARRAYS: Final = ("columns", "place_of", "alpha", "x", "h", "out", "products")
 _NUMBERS: Final = ("first", "last", "total", "width", "heads", "row")
 

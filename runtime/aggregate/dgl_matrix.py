@@ -29,7 +29,7 @@ class DglMatrix:
         count = rows.indptr.size - 1
         self._graph = _graph(rows.indptr, rows.columns, rows.width, count, device)
         if turned:
-            indptr, columns, place = rows.transposed
+            indptr, columns, place = rows.transposed()
             self._flipped = _graph(indptr, columns, count, rows.width, device)
             self._place = torch.from_numpy(place.astype(np.int64)).to(device)
             kept_for_compute(self._place)

@@ -51,16 +51,16 @@ class Rows:
     def _copies(self) -> dict[torch.device, tuple[Tensor, Tensor]]:
         return {}
 
-    @cached_property
-    def transposed(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+    def transposed(self) -> tuple[IntArray, AnyArray, AnyArray]:
         """indptr, columns of the transpose, and the place in `values` of each of its entries, in row order."""
-        from scipy.sparse import csr_array
+        from runtime.aggregate.patterns import turn
 
-        entries = np.arange(self.columns.size, dtype=np.int32)
-        columns = self.columns.astype(np.int32, copy=False)
-        square = csr_array((entries, columns, self.indptr.astype(np.int32)), shape=(self.indptr.size - 1, self.width))
-        flipped = square.tocsc()
-        return flipped.indptr, flipped.indices, flipped.data
+        indptr = np.zeros(self.width + 1, np.int64)
+        columns, place = (np.empty(self.columns.size, np.int32) for _ in range(2))
+        turn(
+            self.indptr.astype(np.int64, copy=False), self.columns.astype(np.int32, copy=False), indptr, columns, place
+        )
+        return indptr, columns, place
 
 
 class Matrix(Protocol):
@@ -104,9 +104,9 @@ class PlainMatrix:
         kept_for_compute(*self._index, values)
         if not turned:
             return
-        indptr, columns, place = rows.transposed
+        indptr, columns, place = rows.transposed()
         self._flipped_index = _index(indptr, device), _index(columns, device)
-        self._place = torch.from_numpy(place.astype(np.int64)).to(device)
+        self._place = _index(place, device).long()
         turned_values = values[self._place]
         self._flipped = _csr(self._flipped_index, turned_values, self._flipped_shape)
         kept_for_compute(*self._flipped_index, self._place, turned_values)
@@ -136,7 +136,7 @@ _MKL = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 def _index(array: AnyArray, device: torch.device) -> Tensor:
     """Indices as int32: MKL's faster kernel, and half the memory traffic."""
-    return torch.from_numpy(array.astype(np.int32)).to(device)
+    return torch.from_numpy(array.astype(np.int32, copy=not array.flags.writeable)).to(device)
 
 
 def _csr(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:

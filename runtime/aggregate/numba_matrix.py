@@ -36,7 +36,7 @@ class NumbaMatrix:
         self.rows, self.dtype, self.device = rows, dtype, device
         self.forward = _side(rows.indptr, rows.columns)
         if turned:
-            indptr, columns, place = transpose(rows)
+            indptr, columns, place = rows.transposed()
             self.backward, self.place = _side(indptr, columns), torch.from_numpy(place)
         self._values: tuple[Tensor, Tensor | None] | None = None
         self._scales: tuple[Tensor | None, Tensor | None] = (None, None)
@@ -61,16 +61,6 @@ class NumbaMatrix:
             weights = self._values[1]
         scales = (None, None) if weights is not None else self._scales[::-1]
         _product(self.backward, g, out, weights, scales, add)
-
-
-def transpose(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
-    """indptr and columns of the transpose, and the position in the matrix of each of its entries."""
-    from runtime.aggregate.compiled import turn
-
-    indptr = np.zeros(rows.width + 1, np.int64)
-    columns, place = (np.empty(rows.columns.size, np.int32) for _ in range(2))
-    turn(rows.indptr.astype(np.int64, copy=False), rows.columns.astype(np.int32, copy=False), indptr, columns, place)
-    return indptr, columns, place
 
 
 def _side(indptr: AnyArray, columns: AnyArray) -> tuple[Tensor, Tensor]:

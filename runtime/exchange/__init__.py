@@ -4,7 +4,7 @@ from runtime.exchange.batches import BatchBoundaries, LoadedBatch
 from runtime.exchange.blocks import BlockNeighbours, BlockPlace, BlockRing, BlockSums, SendAll
 from runtime.exchange.channels import Channel, Channels, PeerError
 from runtime.exchange.exchange import Exchange
-from runtime.exchange.graphs import GraphBuilder, Weights
+from runtime.exchange.graphs import GraphBuilder
 from runtime.exchange.neighbours import Boundary, BoundaryView, DropoutConfig, IterationContext, StepBoundaries
 from runtime.exchange.sampled_graph import (
     CachedRows,

@@ -60,15 +60,20 @@ class DrawnScaling:
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
         """The degrees in the whole graph."""
-        return graph.degrees[nodes].astype(np.float64)
+        return whole_degrees(graph, nodes)
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
         """As in the base class."""
         amount = self.amounts[layer]
         if isinstance(amount, float):
             return np.full(places.size, 1.0 / amount)
-        scale: FloatArray = self.graph.degrees[nodes] / np.maximum(counts, 1)
+        scale: FloatArray = whole_degrees(self.graph, nodes) / np.maximum(counts, 1)
         return np.repeat(scale, counts)
+
+
+def whole_degrees(graph: Graph, nodes: IntArray) -> FloatArray:
+    """The degrees of `nodes` in the whole graph, float64[n], without those of all its nodes."""
+    return (graph.indptr[nodes + 1] - graph.indptr[nodes]).astype(np.float64)
 
 
 class BatchBuilder:
@@ -106,7 +111,8 @@ class BatchBuilder:
 
     def _rows(self, layer: Layer, nodes: IntArray, places: IntArray, count: int, width: int) -> Rows:
         graph, targets = self._graph, nodes[:count]
-        found = np.sort(places)
+        # Those of a subgraph are in order.
+        found = places if bool((places[1:] > places[:-1]).all()) else np.sort(places)
         start = np.searchsorted(found, graph.indptr[targets])
         counts = np.searchsorted(found, graph.indptr[targets + 1]) - start
         first = np.cumsum(counts) - counts

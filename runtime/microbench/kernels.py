@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gcnsim.core.ids import AnyArray
 from gcnsim.core.streams import stream
 from gcnsim.graph.parts import Part
-from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.draws import Draws, inclusion
 from gcnsim.workload.samplers import sampler as sampling_rule
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
@@ -312,8 +313,12 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
     norms = generator.random(part.inner_nodes + part.boundary_nodes, dtype=np.float32) + np.float32(0.1)
     rule = sampling_rule("vr")
     p = rule(part, norms).probabilities(epsilon).p
-    weights = builder.weights(1.0 / p.astype(np.float64))
-    mask = draw_edges(part, p, generator)
+
+    def reweighed() -> tuple[Draws, AnyArray]:
+        return Draws(part, p), builder.weights(np.divide(1.0, p, dtype=np.float64))
+
+    draws, weights = reweighed()
+    mask = draws.edges(generator)
     graph = builder.thinned(0, mask, weights)
     params: dict[str, float] = {
         "entries": part.entries,
@@ -325,6 +330,6 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
     chosen = {"kept": int(np.count_nonzero(mask)), "needed": graph.rows}
     bench.time("probabilities", params, lambda _: rule(part, norms).probabilities(epsilon))
     bench.time("inclusion", params, lambda _: inclusion(part, p))
-    bench.time("reweigh", params, lambda _: builder.weights(1.0 / p.astype(np.float64)))
-    bench.time("draw", params | chosen, lambda _: draw_edges(part, p, generator))
+    bench.time("reweigh", params, lambda _: reweighed())
+    bench.time("draw", params | chosen, lambda _: draws.edges(generator))
     bench.time("thin", params | chosen, lambda i: builder.thinned(i, mask, weights))

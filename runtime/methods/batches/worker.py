@@ -34,7 +34,7 @@ from gcnsim.workload.mini_batches import (
     training_order,
 )
 from runtime.aggregate import Matrix, matrix_kind
-from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
+from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch, whole_degrees
 from runtime.exchange.staging import CopyStream
 from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
 from runtime.methods.method import MiniBatch, NeighbourBatches
@@ -265,7 +265,7 @@ class MetScaling:
 
     def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
         """The degrees in the whole graph."""
-        return graph.degrees[nodes].astype(np.float64)
+        return whole_degrees(graph, nodes)
 
     def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
         """As in the base class."""

@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.core.ids import BoolArray, Float32Array, Iteration
+from gcnsim.core.ids import AnyArray, BoolArray, Float32Array, Iteration
 from gcnsim.core.streams import stream
 from gcnsim.timeline import OpKind
 from gcnsim.workload.caching import CacheSize, cached_mask, capacity
-from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.draws import Draws, inclusion
 from gcnsim.workload.samplers import sampler as sampling_rule
-from runtime.exchange import CachedRows, SampledGraph, Weights, exchange_norms, fetch_rows, request_rows
+from runtime.exchange import CachedRows, SampledGraph, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message, TimedChannel
 from runtime.exchange.staging import CopyStream
 from runtime.methods.worker import Context, MethodWorker, completed
@@ -42,12 +42,12 @@ NONE = -1
 class Version:
     """The probabilities between two measurements.
 
-    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None for estimators that depend on the sample). chance:
-    inclusion, float32[B]. held: the cache.
+    draws: by p (None: nothing is sampled). weights: of kept entries, P_ij / p_ij, float[nnz] (None for estimators that
+    depend on the sample). chance: inclusion, float32[B]. held: the cache.
     """
 
-    p: Float32Array
-    weights: Weights | None
+    draws: Draws | None
+    weights: AnyArray | None
     chance: Float32Array
     floored: int
     held: CachedRows | None
@@ -234,9 +234,10 @@ class PscGcnWorker(MethodWorker):
         """Sample graph number `graph` with the present probabilities, and request its rows from their owners."""
         version, share, recorder = self._version, self.context.share, self.context.recorder
         assert version is not None
+        assert version.draws is not None
         start = recorder.mark()
         generator = stream(self.context.options.seed, "trace", share.part.rank, graph)
-        mask = draw_edges(share.part, version.p, generator)
+        mask = version.draws.edges(generator)
         builder = self.context.builder
         weights = self._weights(mask) if version.weights is None else version.weights
         joined = self.context.options.gathers
@@ -246,11 +247,11 @@ class PscGcnWorker(MethodWorker):
         self._drawn += 1
         return self._with_requests(sampled, max(at, 0))
 
-    def _weights(self, mask: BoolArray) -> Weights:
-        """The weights of estimators that depend on the sample."""
+    def _weights(self, mask: BoolArray) -> AnyArray | None:
+        """The weights of estimators that depend on the sample; None: plain means."""
         builder = self.context.builder
         if self.estimator == "mean":
-            return builder.means(mask)
+            return None
         return builder.weights(builder.self_normalised(mask))
 
     def _with_requests(self, graph: SampledGraph, at: Iteration) -> SampledGraph:
@@ -300,12 +301,12 @@ class PscGcnWorker(MethodWorker):
         """The version of `p` with its cache: rows already in the cache stay, new ones are fetched from their owners."""
         context, part = self.context, self.context.share.part
         chance = inclusion(part, p).astype(np.float32) if self.sampled else np.ones(part.boundary_nodes, np.float32)
-        weights = None
+        draws, weights = Draws(part, p) if self.sampled else None, None
         if self.sampled and self.estimator == "unbiased":
-            weights = context.builder.weights(1.0 / p.astype(np.float64))
+            weights = context.builder.weights(np.divide(1.0, p, dtype=np.float64))
         size = capacity(self.cache, part.boundary_nodes, context.widths[0])
         if context.world == 1 or not self.caches:
-            return Version(p, weights, chance, floored, None)
+            return Version(draws, weights, chance, floored, None)
         channel = self._timed(t, OpKind.CACHE_REFRESH)
         generator = stream(context.options.seed, "cache", part.rank)
         mask = cached_mask(self.cache_policy, size, chance, part.boundary_degree, generator)
@@ -321,7 +322,7 @@ class PscGcnWorker(MethodWorker):
             rows[torch.from_numpy(slot[stays])] = old.rows[torch.from_numpy(old.slot[stays])]
         rows[torch.from_numpy(slot[new])] = fetched
         channel.close()
-        return Version(p, weights, chance, floored, CachedRows(slot, rows))
+        return Version(draws, weights, chance, floored, CachedRows(slot, rows))
 
     def _version_at(self, t: Iteration) -> Iteration:
         """The measurement behind the graph of iteration t; NONE before the first."""

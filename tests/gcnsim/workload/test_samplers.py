@@ -205,10 +205,12 @@ def test_many_draws_use_the_uniforms_of_the_generator_in_their_order(before: int
     p[: entries // 5] = np.arange(entries // 5) % 2
     ready = Draws(part, p)
     for t in range(2):
-        plain, generator = stream(6, t), stream(6, t)
-        for item in (plain, generator):
+        plain, generator, other = (stream(6, t) for _ in range(3))
+        for item in (plain, generator, other):
             item.random(before, dtype=np.float32)
-        kept = part.columns[plain.random(entries, dtype=np.float32) < p]
+        mask = plain.random(entries, dtype=np.float32) < p
+        assert np.array_equal(ready.edges(other), mask)
+        kept = part.columns[mask]
         needed, inner, boundary = ready.draw(generator)
         assert np.array_equal(np.flatnonzero(needed), np.unique(kept[kept >= 10]) - 10)
         assert inner == np.count_nonzero(kept < 10)

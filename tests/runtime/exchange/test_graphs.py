@@ -13,8 +13,8 @@ from gcnsim.core.streams import stream
 from gcnsim.graph.parts import Part, own_send_sets
 from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
-from runtime.aggregate import matrix_kind
-from runtime.exchange import CachedRows, static_requests
+from runtime.aggregate import PlainMatrix, matrix_kind
+from runtime.exchange import CachedRows, GraphBuilder, static_requests
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
 
@@ -57,6 +57,30 @@ def test_a_thinned_graph_is_p_masked_and_divided(case: Case, weights: str, rate:
         assert np.array_equal(sampled_graph.needed, wanted)
         assert sampled_graph.ptr == tuple(np.searchsorted(wanted, part.boundary_ptr).tolist())
         assert (sampled_graph.boundary is None) == (wanted.size == 0)
+
+
+def test_entries_keep_their_order_and_each_weight_is_rounded_once(case: Case) -> None:
+    for part in case.parts(3):
+        made = GraphBuilder(part, "symmetric", PlainMatrix, torch.float32, torch.device("cpu"))
+        p = VarianceReduction(part).probabilities(0.3).p
+        kept = draw_edges(part, p, stream(5, "order", part.rank))
+        graph = made.thinned(0, kept, made.weights(np.divide(1.0, p, dtype=np.float64)))
+        count, row = part.inner_nodes, np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
+        scale = 1.0 / np.sqrt(np.concatenate([part.inner_degree, part.boundary_degree]) + 1.0)
+        weight = scale[row] * scale[part.columns] * (1.0 / p.astype(np.float64))
+        own = 1.0 / (part.inner_degree.astype(np.float64) + 1.0)
+        near, far = (np.flatnonzero(kept & (inside == (part.columns < count))) for inside in (True, False))
+        # A self-loop follows the entries of its row.
+        order = np.argsort(np.concatenate([row[near], np.arange(count)]), kind="stable")
+        columns = np.concatenate([part.columns[near], np.arange(count)])[order]
+        values = np.concatenate([weight[near], own])[order].astype(np.float32)
+        assert np.array_equal(graph.inner.rows.columns, columns)
+        assert np.array_equal(graph.inner.rows.values, values)
+        assert np.array_equal(np.diff(graph.inner.rows.indptr), np.bincount(row[near], minlength=count) + 1)
+        assert graph.boundary is not None
+        assert np.array_equal(graph.needed[graph.boundary.rows.columns], part.columns[far] - count)
+        assert np.array_equal(graph.boundary.rows.values, weight[far].astype(np.float32))
+        assert np.array_equal(np.diff(graph.boundary.rows.indptr), np.bincount(row[far], minlength=count))
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["none", "held"])
@@ -154,7 +178,7 @@ def test_means_are_plain_means_of_what_is_kept(case: Case, weights: str) -> None
     for part in case.parts(3):
         kept = kept_of(part, 0.3)
         made = builder(part, weights)
-        found = of_drawn(part, made.thinned(0, kept, made.means(kept)))
+        found = of_drawn(part, made.thinned(0, kept, None))
         present = (spread(part, kept) > 0) | (loops(part) if weights != "mean" else False)
         count = present.sum(1, keepdims=True)
         np.testing.assert_allclose(found, present / np.maximum(count, 1), rtol=1e-14, atol=0)
@@ -175,7 +199,7 @@ def test_factors_of_rows_and_columns_are_the_weights_of_entries(case: Case, name
         for wanted, found in (
             (plain.whole(), other.whole()),
             (plain.with_boundary(1, chosen, factor), other.with_boundary(1, chosen, factor)),
-            (plain.thinned(2, kept, plain.means(kept)), other.thinned(2, kept, other.means(kept))),
+            (plain.thinned(2, kept, None), other.thinned(2, kept, None)),
         ):
             np.testing.assert_allclose(of_drawn(part, found), of_drawn(part, wanted), rtol=1e-13, atol=0)
             assert found.inner.rows.factors is not None

@@ -66,7 +66,7 @@ def reached(log: Path, iterations: int) -> None:
 THREADS = {
     "rows": "runtime.exchange.exchange:Exchange._forward",
     "gradients": "runtime.exchange.exchange:Exchange._backward",
-    "draws": "runtime.methods.psc_gcn.worker:draw_edges",
+    "draws": "gcnsim.workload.draws:Draws.edges",
     "refreshes": "runtime.methods.psc_gcn.worker:sampling_rule",
 }
 
