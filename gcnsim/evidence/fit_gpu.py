@@ -202,7 +202,7 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
 def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
     """The device with the figures fitted so far; `assumed` replaces some of them."""
     figures = laws.device | {field: Fitted(value, "to solve a law by") for field, value in assumed.items()}
-    chosen = with_fitted(device(name), figures)
+    chosen = replace(with_fitted(device(name), figures), entries_per_s=None)
     if not laws.curve:
         return chosen
     sizes, shares = zip(*laws.curve, strict=True)

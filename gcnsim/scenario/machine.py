@@ -95,14 +95,14 @@ SCHEDULE_ERROR: Final = 0.04
 
 LAW_ERROR: Final = 0.2
 """Between the 90th percentiles of the absolute errors of whole iterations on GPUs with fitted figures: 15.8 % of 22
-published ones, 24.4 % of 18 on an H200 (docs/validation.md).
+published ones, 24.4 % of 18 on an H200 and 27.7 % of 12 on an H100 (docs/validation.md).
 
 Attention and more than `FAR_GPUS` GPUs are excluded (docs/reproduce.md). It is the error of laws with known figures.
 """
 
 FAR_LAW_ERROR: Final = 0.4
 """For attention, and for more than `FAR_GPUS` GPUs: two published tables are predicted 29 and 38 % too fast, a third,
-of 192 GPUs, by far more.
+of 192 GPUs, by far more. Attention in plain torch, as `runtime.train` computes it, is slower still.
 """
 
 FAR_GPUS: Final = 24
@@ -110,7 +110,7 @@ FAR_GPUS: Final = 24
 
 
 MEASURED_GPU_ERROR: Final = 0.12
-"""90th percentile of the absolute errors of 18 iterations on an H200, compute measured (docs/validation.md)."""
+"""90th percentile of the absolute errors of 36 runs on an H200, compute measured; 12.8 % of 36 on an H100."""
 
 MEASURED_LEFT_OUT: Final = 0.25
 """Half the 90 % interval of iterations on CPU cores whose compute was measured and whose links were fitted to no run:

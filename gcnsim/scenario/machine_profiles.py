@@ -242,7 +242,8 @@ def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
-    chosen = with_fitted(chosen, record.figures["device"])
+    # Fitted efficiencies hold what narrow rows take.
+    chosen = replace(with_fitted(chosen, record.figures["device"]), entries_per_s=None)
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)

@@ -169,10 +169,11 @@ def _gpus() -> str:
     rows, error, inside = _figures(_given_rows())
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
-        "Our own runs on GPUs used one H200 and one H100. There, training gives the same results as on CPUs; "
-        "predictions of GCN and GraphSAGE for one worker are off by 4 % on average with measured compute and by 14 % "
-        "with a calibration; from datasheets, the median error is 25 % ([details](docs/validation.md#one-gpu)). "
-        "We have not run training on several GPUs or GPU servers, nor used NCCL between GPUs. "
+        "Our own runs used one H200 and one H100. There, training gives the same results as on CPUs; "
+        "on the H100, predictions of GCN and GraphSAGE for one worker are off by 4 % on average with measured compute "
+        "and by 14 % with a calibration; from datasheets, the median error is 25 %. Our attention takes 1.3 to 4.6 "
+        "times as long as predicted, unless measured ([details](docs/validation.md#one-gpu)). "
+        "We have not trained on several GPUs or servers of them. "
         f"Against {rows.removesuffix(' rows')} GPU timings that others published, "
         f"the median error is {error}, and {inside} of them fall inside the range. We knew these timings when we "
         f"developed the model, so expect larger errors elsewhere. With {LARGE} ({many.split()[0]} timings), the median "
