@@ -44,8 +44,15 @@ class Shell:
         return self.process.returncode, out, err or ""
 
     def worker(self, rank: int) -> int:
-        """The process number of a worker, which is there."""
-        return next(pid for pid in self.workers() if _environment(pid).get("RANK") == str(rank))
+        """The process number of a worker, once it is there: a measurement starts and ends several."""
+        found: list[int] = []
+
+        def there() -> bool:
+            found[:] = [pid for pid in self.workers() if _environment(pid).get("RANK") == str(rank)]
+            return bool(found)
+
+        until(there, f"worker {rank} runs")
+        return found[0]
 
     def workers(self) -> list[int]:
         """Process numbers of all workers alive, below whatever started them."""
