@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.core.ids import Float32Array, FloatArray, IntArray
+from gcnsim.core.ids import BoolArray, Float32Array, FloatArray, IntArray
 from gcnsim.graph.parts import Part
 from gcnsim.workload.reach import DegreeLaw
 from gcnsim.workload.samplers import sampler
@@ -21,6 +21,12 @@ def edge_weights(part: Part) -> FloatArray:
     rows = np.repeat(part.inner_degree, np.diff(part.indptr))
     weights: FloatArray = 1.0 / np.sqrt((rows + 1.0) * (degrees + 1.0))
     return weights
+
+
+def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
+    """One sampled graph as the mask of its kept entries: a uniform is below its p, bool[nnz]."""
+    kept: BoolArray = generator.random(part.entries, dtype=np.float32) < p
+    return kept
 
 
 def law_of(degrees: IntArray) -> DegreeLaw:

@@ -11,9 +11,8 @@ checkpoint is written and while training restarts; what was computed since the l
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, sqrt
 from typing import Final, TypeVar
 
 import numpy as np
@@ -45,7 +44,7 @@ def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:
     share = checkpoint_s / (2.0 * mtbf_s)
     if share >= 1.0:
         return mtbf_s
-    return math.sqrt(2.0 * checkpoint_s * mtbf_s) * (1.0 + math.sqrt(share) / 3.0 + share / 9.0) - checkpoint_s
+    return sqrt(2.0 * checkpoint_s * mtbf_s) * (1.0 + sqrt(share) / 3.0 + share / 9.0) - checkpoint_s
 
 
 def expected_time(

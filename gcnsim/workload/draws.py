@@ -68,7 +68,7 @@ class Draws:
         """first: the first entry of p, 0 <= p <= 1; if p covers some entries only, so do the graphs."""
         self._part, self._columns = part, part.columns[first : first + p.size]
         self._limits = np.empty(p.size, np.uint32)
-        np.ceil(np.multiply(p, np.float32(_STEPS)), out=self._limits, dtype=np.float32, casting="unsafe")
+        np.ceil(np.multiply(p, np.float32(_STEPS)), out=self._limits, casting="unsafe")
         self._kept = np.empty(p.size, np.bool_)
 
     @cached_property
@@ -117,11 +117,6 @@ class Draws:
 def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int = 0) -> tuple[BoolArray, int, int]:
     """One sampled graph as counts, equal to one of `Draws`."""
     return Draws(part, p, first).draw(generator)
-
-
-def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
-    """One sampled graph as the mask of its kept entries, equal to one of `Draws.edges`."""
-    return Draws(part, p).edges(generator)
 
 
 NODES: Final = "bns"

@@ -87,7 +87,7 @@ def _blocks(widths: IntArray) -> Iterator[tuple[IntArray, int]]:
     """Groups of rows of equal width, which is not 0."""
     order = np.argsort(widths, kind="stable")
     found, ends = np.unique(widths[order], return_index=True)
-    for width, rows in zip(found.tolist(), np.split(order, ends[1:]), strict=True):
+    for width, rows in zip(found.tolist(), np.split(order, ends)[1:], strict=True):
         step = max(1, BLOCK // max(width, 1))
         for first in range(0, rows.size if width else 0, step):
             yield rows[first : first + step], width

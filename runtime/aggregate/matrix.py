@@ -55,6 +55,7 @@ class Rows:
         """indptr, columns of the transpose, and the place in `values` of each of its entries, in row order."""
         from runtime.aggregate.patterns import turn
 
+        assert not self.columns.size or self.columns.min() >= 0, "compiled code checks no index"
         indptr = np.zeros(self.width + 1, np.int64)
         columns, place = (np.empty(self.columns.size, np.int32) for _ in range(2))
         turn(
@@ -94,7 +95,7 @@ class PlainMatrix:
     """torch's CSR product: MKL's kernel on CPU, cuSPARSE's on CUDA, torch's own in a CPU build without MKL."""
 
     def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
-        """Copy the matrix and, unless not `turned`, its transpose to `device`."""
+        """Put the matrix and, unless not `turned`, its transpose on `device`; on CPUs without a copy if types agree."""
         self.rows, self.dtype, self.device = rows, dtype, device
         count = rows.indptr.size - 1
         self._shape, self._flipped_shape = (count, rows.width), (rows.width, count)
@@ -135,7 +136,7 @@ _MKL = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 
 def _index(array: AnyArray, device: torch.device) -> Tensor:
-    """Indices as int32: MKL's faster kernel, and half the memory traffic."""
+    """Indices as int32: MKL's faster kernel, and half the memory traffic. Torch takes no array that is read-only."""
     return torch.from_numpy(array.astype(np.int32, copy=not array.flags.writeable)).to(device)
 
 

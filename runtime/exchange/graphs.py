@@ -1,4 +1,4 @@
-"""Build the matrices of one sampled graph from a part and its kept entries, in one compiled pass over the part."""
+"""Build the matrices of one sampled graph from a part and its kept entries; drawn ones in one compiled pass."""
 
 from __future__ import annotations
 
@@ -89,12 +89,18 @@ class GraphBuilder:
 
     def self_normalised(self, mask: BoolArray) -> FloatArray:
         """Factors that give the kept entries of a row the summed weight of all its entries, float64[nnz]."""
-        count, row = self.part.inner_nodes, _row(self.part)
-        all_sum = np.bincount(row, self._weight, count)
+        count = self.part.inner_nodes
+        row, all_sum = self._row_sums
         kept_sum = np.bincount(row[mask], self._weight[mask], count)
         ratio = np.divide(all_sum, kept_sum, out=np.zeros(count), where=kept_sum > 0)
         result: FloatArray = ratio[row]
         return result
+
+    @cached_property
+    def _row_sums(self) -> tuple[IntArray, FloatArray]:
+        """The row of every entry, and the summed weights of all entries of a row."""
+        row = _row(self.part)
+        return row, np.asarray(np.bincount(row, self._weight, self.part.inner_nodes), np.float64)
 
     @cached_property
     def _every(self) -> tuple[Rows, Rows]:
@@ -112,6 +118,7 @@ class GraphBuilder:
         from runtime.aggregate.patterns import select
 
         part, own = self.part, self._own.astype(weight.dtype, copy=False)
+        assert kept.size == weight.size == part.entries, "compiled code checks no index"
         room = int(np.count_nonzero(kept)) + 1
         sides = [
             (np.empty(part.inner_nodes + 1, np.int64), np.empty(size, np.int32), np.empty(size, weight.dtype))

@@ -318,7 +318,7 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
         return Draws(part, p), builder.weights(np.divide(1.0, p, dtype=np.float64))
 
     draws, weights = reweighed()
-    mask = draws.edges(generator)
+    mask = draws.edges(generator).copy()  # the draws timed below overwrite it
     graph = builder.thinned(0, mask, weights)
     params: dict[str, float] = {
         "entries": part.entries,

@@ -126,7 +126,7 @@ _KERNELS: Final[Mapping[str, str]] = {
     "scatter": "received gradients added to rows",
     "draw": "edges drawn by their probabilities",
     "thin": "graph of the drawn edges built",
-    "reweigh": "weights of drawn edges from probabilities",
+    "reweigh": "weights of drawn edges, and what draws need, from probabilities",
     "probabilities": "edge probabilities of least variance, from norms",
     "inclusion": "chance that each boundary node is needed",
     "launch": "a sum with almost nothing to do: one call of the host",

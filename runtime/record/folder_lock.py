@@ -38,19 +38,20 @@ def lock_folder(folder: str | Path) -> int | None:
         os.close(handle)
         return None
     if not locked:
-        holder = _holder(os.fstat(handle).st_ino)
+        holder = writer(path) or "another run"
         os.close(handle)
         raise FileError(f"{folder}: is being written by {holder}; allowed: another folder, or when it has ended")
     return handle
 
 
-def _holder(inode: int) -> str:
-    """The process that locked the file with this inode, from Linux's list of locks."""
+def writer(folder: str | Path) -> str | None:
+    """The process that has locked `folder`, from Linux's list of locks, without a lock of its own; None if none has."""
     try:
+        inode = os.stat(folder).st_ino
         with open("/proc/locks", encoding="ascii") as file:
             rows = [line.split() for line in file]
     except OSError:
-        rows = []
+        return None
     # "1: FLOCK ADVISORY WRITE 4711 08:01:131089 0 EOF"
     found = [row[4] for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].rpartition(":")[2] == str(inode)]
-    return f"process {found[0]}" if found and int(found[0]) > 0 else "another run"
+    return None if not found else f"process {found[0]}" if int(found[0]) > 0 else "another run"

@@ -22,7 +22,7 @@ from gcnsim.core.processes import cores
 from gcnsim.core.resources import usable_resources
 from runtime.launch.worker import Place
 from runtime.options import Options, flag
-from runtime.record.folder_lock import free_path, lock_folder
+from runtime.record.folder_lock import free_path, writer
 from runtime.record.run_folder import RUN, holds_run
 
 DEFAULT: Final = "run"
@@ -89,8 +89,8 @@ def check_outputs(options: Options) -> None:
         except FileError as error:
             raise FileError(f"--out: {error}") from None
         if replaced:
-            if (handle := lock_folder(folder)) is not None:  # names the process that is still writing it
-                os.close(handle)
+            if (holder := writer(folder)) is not None:
+                raise FileError(f"--out: {folder}: is being written by {holder}; allowed: another folder")
             raise FileError(
                 f"--out: {folder}: holds a run already; allowed: another folder, --overwrite (replaces that run) or "
                 f"--resume {folder} (continues it)"

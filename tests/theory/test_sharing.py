@@ -19,11 +19,10 @@ from gcnsim.graph import build_csr
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import Part, split
 from gcnsim.schedule import Schedule, bounds, estimate, resource_loads
-from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
 from gcnsim.workload.staleness import BlockRule
 from tests.cases import Case, method
-from tests.sampled import edge_probabilities, edge_weights
+from tests.sampled import draw_edges, edge_probabilities, edge_weights
 
 CASES = 1200
 

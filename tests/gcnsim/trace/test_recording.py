@@ -29,9 +29,10 @@ from gcnsim.trace.access import counts
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.sample_counts import node_counts
 from gcnsim.workload.caching import CacheSize
-from gcnsim.workload.draws import draw_edges, inclusion
+from gcnsim.workload.draws import inclusion
 from gcnsim.workload.samplers import sampler
 from studies.boundaries import profile_of
+from tests.sampled import draw_edges
 
 
 def record(case: Any, **changes: Any) -> AccessTrace:

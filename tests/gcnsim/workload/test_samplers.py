@@ -19,11 +19,11 @@ from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.graph.parts import Part
 from gcnsim.workload import samplers
 from gcnsim.workload import samplers as samplers_module
-from gcnsim.workload.draws import Draws, draw, draw_edges, inclusion
+from gcnsim.workload.draws import Draws, draw, inclusion
 from gcnsim.workload.mini_batches import layer_batch, neighbour_batch
 from gcnsim.workload.reach import DegreeLaw, Groups, counted, expected_layers, expected_neighbours, lognormal_law
 from gcnsim.workload.samplers import VarianceReduction, sampler
-from tests.sampled import edge_probabilities, edge_weights, law_of
+from tests.sampled import draw_edges, edge_probabilities, edge_weights, law_of
 
 
 @pytest.mark.parametrize("name", ["vr"])
@@ -119,6 +119,11 @@ def test_rows_without_neighbours_are_left_alone() -> None:
     assert p.size == 3
     assert p[:2].sum() == pytest.approx(1.0)
     assert p[2] == pytest.approx(0.5)
+
+
+def test_no_rows_are_sorted_rows() -> None:
+    rows = samplers.sort_rows(np.array([0]), np.empty(0, np.float32))
+    assert (rows.counts.size, rows.values.size, rows.sums.size) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf")])

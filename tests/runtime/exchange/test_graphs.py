@@ -11,12 +11,12 @@ import torch
 from gcnsim.core.ids import BoolArray
 from gcnsim.core.streams import stream
 from gcnsim.graph.parts import Part, own_send_sets
-from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
 from runtime.aggregate import PlainMatrix, matrix_kind
 from runtime.exchange import CachedRows, GraphBuilder, static_requests
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
+from tests.sampled import draw_edges
 
 
 def kept_of(part: Part, rate: float, seed: int = 0) -> BoolArray:

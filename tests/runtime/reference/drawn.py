@@ -12,9 +12,9 @@ from torch import Tensor
 from gcnsim.core.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration
 from gcnsim.core.streams import stream
 from gcnsim.graph.parts import Part
-from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
 from tests.runtime.reference.model import Edges, Model, Params, edges_of, kept
+from tests.sampled import draw_edges
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from gcnsim.core.streams import stream
 from gcnsim.graph import Graph, build_csr
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.parts import Part, split
-from gcnsim.workload.draws import draw_edges
 from gcnsim.workload.samplers import VarianceReduction
 from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule, measured_in
 from tests.runtime.reference.model import Model, Params, initial
 from tests.runtime.reference.stale import Lag, stale
 from tests.runtime.reference.training import History, Problem, Training, single
+from tests.sampled import draw_edges
 
 GCN = Model("gcn", (5, 6, 4, 3))
 MODELS = {

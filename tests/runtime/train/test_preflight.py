@@ -94,7 +94,9 @@ def test_of_a_run_that_is_still_written_the_process_is_named(tmp_path: Path) -> 
     out = made_run(tmp_path / "mine")
     handle = lock_folder(out)
     assert handle is not None
-    with pytest.raises(FileError, match=rf"{out}: is being written by process {os.getpid()}; allowed: another folder"):
+    with pytest.raises(
+        FileError, match=rf"^--out: {out}: is being written by process {os.getpid()}; allowed: another folder$"
+    ):
         check_outputs(Options(out=str(out)))
     os.close(handle)
     for _ in range(2):
