@@ -95,7 +95,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
     "runtime/microbench/measurements.py:from_json": "of the process that started this one",
     "runtime/record/folder_lock.py:lock_folder": "a lock",
-    "runtime/record/folder_lock.py:_holder": "of the kernel",
+    "runtime/record/folder_lock.py:writer": "of the kernel",
     "runtime/record/machine.py:_cpu": "of the kernel",
     "runtime/record/run_folder.py:RunFolder.write_record": "what was written a line before",
     "runtime/survey/folder.py:_sha256": "bytes, whatever they are",
