@@ -77,7 +77,7 @@ def _answered(scenario: Scenario) -> Prediction:
     from gcnsim.evidence.validation import Prediction
     from gcnsim.planning.study_cache import StudyCache
 
-    estimate = StudyCache(scenario).estimate(scenario)
+    estimate = StudyCache(scenario).estimate(scenario, bounded=False)
     assert estimate.low_s is not None
     assert estimate.high_s is not None
     return Prediction.of(estimate.result, estimate.low_s, estimate.high_s)
