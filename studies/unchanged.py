@@ -3,11 +3,12 @@
     python -m studies.unchanged COMMIT            answers of COMMIT against those of this tree
     python -m studies.unchanged COMMIT --quick    without the long ones (a minute instead of ten)
 
-Answers: every scenario of the older version, the default question, all methods on three datasets, the reproduced
-tables, and predictions of runs that are trained once, for both. Each is asked as a user would, as a command in its own
-process. Keys that were renamed on purpose stand in `RENAMED`, each with its line in CHANGELOG.md: old answers are
-compared under the new names, without the keys that were added since (`ADDED`), and under the places of today of
-programs that moved (`MOVED`). Exit code 1 where an answer differs.
+Answers: every scenario of the older version, the default question, recommendations, a sweep, an own graph in every
+form that is read, all methods on three datasets, the reproduced tables, and for runs that are trained once, for both:
+validation, timeline and comparison. Each is asked as a user would, as a command in its own process. What changed on
+purpose stands in `ON_PURPOSE` with its reason. Keys that were renamed on purpose stand in `RENAMED`, each with its line
+in CHANGELOG.md: old answers are compared under the new names, without the keys that were added since (`ADDED`), and
+under the places of today of programs that moved (`MOVED`). Exit code 1 where an answer differs.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+
+from pyarrow import parquet
+
+from studies.written_graphs import write_graphs
 
 HERE: Final = Path(__file__).resolve().parents[1]
 
@@ -52,17 +58,50 @@ TRAINED: Final[Mapping[str, Sequence[str]]] = {
 
 WHAT_IF: Final = ("what-if", "--bandwidth", "15Gbps", "--gpus", "6", "--json")
 
+RECOMMEND: Final[Mapping[str, Sequence[str]]] = {
+    "iteration": ("--device", "t4,a10g", "--gpus", "2,4", "--target-iteration", "1s"),
+    "epoch": ("--device", "v100", "--gpus", "4,8", "--bandwidth", "10Gbps,25Gbps", "--target-epoch", "1s"),
+    "hours": ("--host", "g4dn.xlarge,g5.xlarge", "--gpus", "4", "--target-hours", "2h", "--iterations-needed", "3000"),
+    "budget": ("--device", "t4", "--gpus", "2,4,6", "--minimise", "time", "--budget", "2000USD/month"),
+    "fewest GPUs": ("--device", "t4", "--gpus", "2,4,8", "--minimise", "gpus", "--target-iteration", "2s"),
+    "products": ("--dataset", "ogbn-products", "--device", "a100-40", "--gpus", "4", "--minimise", "time"),
+}
+"""Questions for a machine, by what limits them."""
 
-def questions(tree: Path, runs: Sequence[Path], *, quick: bool) -> dict[str, Sequence[str]]:
-    """The commands to compare, by what they ask: of the scenarios in `tree`, and of recorded `runs`."""
+SWEEP: Final = (
+    "sweep",
+    *("--axis", "cluster.bandwidth=5Gbps,15Gbps"),
+    *("--axis", "method.tau=1,2"),
+    *("--out", "points"),
+)
+
+SHAPE: Final = ("--set", "workload.features=32", "--set", "workload.classes=4")
+"""Widths of the own graph, of which some forms hold none."""
+
+ON_PURPOSE: Final[Mapping[str, str]] = {}
+"""Why an answer differs from older ones, by a text in its question's name."""
+
+
+def questions(tree: Path, inputs: Path, runs: Sequence[Path], *, quick: bool) -> dict[str, Sequence[str]]:
+    """The commands to compare, by what they ask: of the scenarios in `tree`, the graphs of `inputs` and `runs`."""
     question: dict[str, Sequence[str]] = {"default": WHAT_IF}
     question["text"] = WHAT_IF[:-1]
     question["knobs"] = (*WHAT_IF, "--tau", "1,2", "--epsilon", "0.1,1", "--cache", "0%,30%")
     for name in sorted(path.name for path in (tree / "scenarios").glob("*.yaml")):
         question[f"scenarios/{name}"] = ("simulate", f"scenarios/{name}", "--json")
+    question["sweep"] = SWEEP
+    for name in sorted(path.name for path in inputs.iterdir()):
+        question[f"own graph {name}"] = ("graph", "info", str(inputs / name), "--json")
+    question["own graph, what-if"] = ("what-if", "--graph", str(inputs / "ring.npz"), "--gpus", "4", "--json", *SHAPE)
     for run in runs:
-        question[f"run {run.name}"] = ("validate", str(run), "--json")
+        with_times = (str(run), "--measured-compute", str(run.parent / "measured"))
+        question[f"run {run.name}"] = ("validate", *with_times, "--json")
+        question[f"timeline {run.name}"] = ("timeline", *with_times)
+    for one, other in pairwise(runs):
+        question[f"compare {one.name}, {other.name}"] = ("compare", str(one), str(other), "--json")
     if not quick:
+        for name, options in RECOMMEND.items():
+            question[f"recommend, {name}"] = ("recommend", *options, "--json")
         for dataset in ("reddit", "ogbn-products", "yelp"):
             question[f"all methods on {dataset}"] = (*WHAT_IF, "--dataset", dataset, "--method", "all")
         question["reproduce"] = ("reproduce", "--json")
@@ -71,13 +110,16 @@ def questions(tree: Path, runs: Sequence[Path], *, quick: bool) -> dict[str, Seq
 
 
 def answer(tree: Path, command: Sequence[str]) -> str:
-    """What `gcnsim` of `tree` prints, or writes to cells.csv; an error's message where it refuses."""
+    """What `gcnsim` of `tree` prints, or writes to cells.csv or as points of a sweep; else the error."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "scenarios").symlink_to(tree / "scenarios")
         done = run_python(tree, ["-m", "gcnsim", *command], place)
         cells = place / "cells.csv"
         written = cells.read_text(encoding="utf-8") if cells.exists() else ""
+        points = place / "points" / "results.parquet"
+        if points.exists():
+            written += json.dumps(parquet.read_table(points).to_pylist(), default=str)
         return done.stdout + written if done.returncode == 0 else f"exit {done.returncode}: {done.stderr}"
 
 
@@ -89,17 +131,19 @@ def run_python(tree: Path, command: Sequence[str], place: Path) -> subprocess.Co
     )
 
 
-def trained(folder: Path) -> list[Path]:
-    """Short runs of this tree's runtime on two workers, recorded into `folder`."""
-    runs = []
-    for name, options in TRAINED.items():
+def train(runs: Sequence[Path]) -> None:
+    """Record short runs of this tree's runtime on two workers, and beside them, in `measured`, their compute times."""
+    folder = runs[0].parent
+    folder.mkdir()
+    for run in runs:
         common = ("--workers", "2", "--threads", "1", "--iterations", "30", "--eval-every", "30")
-        run = folder / name
-        done = run_python(HERE, ["-m", "runtime.train", *options, *common, "--out", str(run)], folder)
+        done = run_python(HERE, ["-m", "runtime.train", *TRAINED[run.name], *common, "--out", str(run)], folder)
         if done.returncode:
-            raise SystemExit(f"{name}: {done.stderr.strip()}")
-        runs.append(run)
-    return runs
+            raise SystemExit(f"{run.name}: {done.stderr.strip()}")
+    measure = ["-m", "runtime.measure", "--seconds", "20", "--out", str(folder / "measured")]
+    done = run_python(HERE, [*measure, "--runs", str(folder)], folder)
+    if done.returncode:
+        raise SystemExit(f"runtime.measure: {done.stderr.strip()}")
 
 
 def renamed(value: Any) -> Any:
@@ -148,8 +192,12 @@ def compare(before: Path, *, quick: bool, only: str, processes: int) -> int:
     """Ask both versions everything; the number of answers that differ."""
     differing = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
-        question = questions(before, [] if quick else trained(Path(folder)), quick=quick)
+        inputs = write_graphs(Path(folder) / "graphs")
+        runs = [] if quick else [Path(folder) / "runs" / name for name in TRAINED]
+        question = questions(before, inputs, runs, quick=quick)
         chosen = {name: command for name, command in question.items() if only in name}
+        if any(str(run) in command for command in chosen.values() for run in runs):
+            train(runs)
         both = [
             (name, [pool.submit(answer, tree, command) for tree in (before, HERE)]) for name, command in chosen.items()
         ]
@@ -157,6 +205,8 @@ def compare(before: Path, *, quick: bool, only: str, processes: int) -> int:
             lines = list(differences(old.result(), new.result()))
             differing += bool(lines)
             say(f"{'differs' if lines else 'same   '}  {len(new.result()):>9,} bytes  {name}")
+            for why in (why for text, why in ON_PURPOSE.items() if lines and text in name):
+                say(f"    on purpose: {why}")
             for line in lines[:SHOWN]:
                 say(f"    {line[:200]}")
     say(f"{len(both) - differing} of {len(both)} answers are the same")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from runtime.train.earlier_run import home
 from runtime.train.tasks import tasks_of
 from tests.gcnsim.evidence.conftest import run_document
 
-KNOBS = {"tau": 1, "epsilon": 0.3, "cache": "30%", "sampler": "vr", "refresh": 20}
+KNOBS: dict[str, Any] = {"tau": 1, "epsilon": 0.3, "cache": "30%", "sampler": "vr", "refresh": 20}
 MADE = Options(
     method="psc-gcn",
     knobs=KNOBS,

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from runtime.record import read_run
-from runtime.train.checkpoint import STATE, latest, read_checkpoint
+from runtime.train.checkpoint import read_checkpoint
+from runtime.train.earlier_run import STATE, latest
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import ran, told, worked
