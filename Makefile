@@ -41,7 +41,7 @@ train: $(RUNTIME) ## Install torch too and really train: handwritten digits on 2
 	@$(BIN)/python -m runtime.train $(TRAIN)
 
 test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
-	$(BIN)/python -m pytest -n 2 --dist loadscope
+	$(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --junit-xml=build/tests.xml
 
 check: $(DEV) ## Lint, format, types, and which package imports which
 	$(BIN)/ruff check .

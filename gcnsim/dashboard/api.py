@@ -22,6 +22,7 @@ from gcnsim.core.units import SECONDS
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import BusyError, Jobs
+from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.work import API, ASKED, RESULT
 from gcnsim.hardware import is_file
 from gcnsim.methods import is_method
@@ -156,7 +157,7 @@ def attach(server: flask.Flask, jobs: Jobs, files: Files) -> None:
 
     @server.get("/api/openapi.json")
     def described() -> Any:
-        return flask.jsonify(openapi())
+        return flask.jsonify(openapi() | {"servers": [{"url": outside("/").rstrip("/") or "/"}]})
 
 
 def openapi() -> dict[str, Any]:

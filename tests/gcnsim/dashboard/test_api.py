@@ -17,6 +17,7 @@ from gcnsim.cli import main
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.dashboard.api import SERVERS, asked, fields_of, openapi
 from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import BusyError, Jobs
 from gcnsim.dashboard.serve import application_of
 from gcnsim.dashboard.work import ASKED
@@ -37,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[FlaskClient]:
-    with application_of("127.0.0.1", None, place, 1) as pages:
+    with application_of(Guard("127.0.0.1", None), place, 1) as pages:
         yield pages.test_client()
 
 
@@ -151,7 +152,9 @@ def test_values_are_those_of_the_options(place: Path) -> None:
 
 def test_the_description_has_every_field_with_its_help(client: FlaskClient) -> None:
     description = client.get("/api/openapi.json").json
-    assert description == json.loads(json.dumps(openapi()))
+    assert description == json.loads(json.dumps(openapi())) | {"servers": [{"url": "/"}]}
+    below = client.get("/api/openapi.json", environ_overrides={"SCRIPT_NAME": "/hub"}).get_json()
+    assert below["servers"] == [{"url": "/hub"}]
     assert description is not None
     registry = Registry().with_resource("", Resource.from_contents(description, DRAFT202012))
     for name, kind in ASKED.items():
