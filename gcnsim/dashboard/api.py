@@ -96,7 +96,7 @@ def _placed(name: str, option: Option, text: str, files: Files) -> str:
     before, equals, last = text.partition("=")
     if name == "overrides" and equals:
         return f"{before}={json.dumps(_within(before.strip(), parse_yaml(last, f'--set {before[:40]}'), files))}"
-    if name in ("price", "purchase") and is_file(before.strip()):
+    if name == "price" and is_file(before.strip()):
         return f"{files.below(before.strip())}={last}"
     if name == "measured":
         value = last if equals and is_method(before.strip()) else text
