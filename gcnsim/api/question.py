@@ -35,7 +35,6 @@ from gcnsim.methods import (
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.what_if import Extras, Grid, scenarios
 from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
@@ -157,7 +156,6 @@ def what_if(question: WhatIf) -> Answer:
     site = site_of(question, book)
     if site is not None:
         site.refuse_idle(clusters)
-    max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
     answer = _what_if(
@@ -168,7 +166,7 @@ def what_if(question: WhatIf) -> Answer:
         graph if isinstance(graph, Graph) else None,
         target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
         rule,
-        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s, site),
+        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, site),
         question.note,
     )
     return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))

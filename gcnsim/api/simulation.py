@@ -18,7 +18,7 @@ from gcnsim.core.processes import cores
 from gcnsim.engine import link_rates, timeline
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.scenario.machine import refuse_no_effect, resolve_machine
@@ -113,7 +113,7 @@ def simulate(
     refuse_undrawn([spec])
     refuse_unused_figures([resolve_machine(spec.cluster)])
     answering(spec)
-    studies = StudyCache(spec, cores())
+    studies = Studies(spec, cores())
     studies.prepare([], [spec], counted(progress, f"simulating {spec.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(spec)

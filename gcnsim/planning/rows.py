@@ -10,7 +10,7 @@ from typing import Any, Final
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.planning.candidate import Estimate, full_graph
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
@@ -113,16 +113,16 @@ class RowEvaluator:
         templates: Callable[[Scenario], AbstractContextManager[object]] = lambda _: nullcontext(),
     ) -> None:
         self._book, self._most_workloads, self._templates = book, most_workloads, templates
-        self._studies: dict[Any, StudyCache] = {}
+        self._studies: dict[Any, Studies] = {}
         self._baselines: dict[Scenario, float | None] = {}
 
-    def studies(self, scenario: Scenario) -> StudyCache:
+    def studies(self, scenario: Scenario) -> Studies:
         """Return the study cache of the scenario's workload, without results."""
         key = (scenario.workload, scenario.partition, scenario.run)
         if key not in self._studies:
             if len(self._studies) >= self._most_workloads:
                 self._studies.clear()
-            self._studies[key] = StudyCache(scenario)
+            self._studies[key] = Studies(scenario)
         return self._studies[key]
 
     def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
@@ -164,7 +164,7 @@ def run_length(result: Result) -> RunLength:
     )
 
 
-def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:
+def memory_report(studies: Studies, scenario: Scenario) -> MemoryReport | None:
     """Return the memory of every worker by component and the memory of its device, or None without a memory law."""
     result = studies.result(scenario)
     if result.memory is None:

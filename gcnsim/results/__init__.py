@@ -46,7 +46,6 @@ from gcnsim.results.provenance import (
     Bounds,
     Certainty,
     LikeQuestions,
-    MaxWait,
     MeasuredTimes,
     Provenance,
     Unlike,
