@@ -107,7 +107,7 @@ def counted() -> list[Counted]:
             found.append(Counted(name, raw["nodes"], raw["entries"] / raw["nodes"], rows))
     for name in PUBLISHED:
         facts = dataset(name)
-        printed = tuple(Row(row.partitions, row.boundary / row.inner) for row in facts.boundary)
+        printed = tuple(Row(row.partitions, row.boundary / row.inner) for row in (*facts.boundary, *facts.elsewhere))
         found.append(Counted(name, facts.nodes, facts.entries / facts.nodes, (printed,)))
     return found
 
@@ -167,7 +167,18 @@ def growth_of(graphs: Sequence[Counted]) -> tuple[dict[int, float], float]:
     x = np.array([max(0.0, math.log(parts / ANCHOR)) * degree for parts, degree, _ in seen])
     which = np.array([[parts == part for part in PARTS] for parts, *_ in seen], np.float64)
     solved = np.linalg.lstsq(np.column_stack([which, x]), np.array([value for *_, value in seen]), rcond=None)[0]
-    return dict(zip(PARTS, solved[:-1].tolist(), strict=True)), round(float(solved[-1]), 3)
+    return dict(zip(PARTS, concave(solved[:-1]).tolist(), strict=True)), round(float(solved[-1]), 3)
+
+
+def concave(values: FloatArray) -> FloatArray:
+    """The least concave curve above `values`, over the logarithms of PARTS: a boundary's growth never gains pace."""
+    x, curve = np.log(PARTS), values.copy()
+    for middle in range(1, x.size - 1):
+        for low in range(middle):
+            for high in range(middle + 1, x.size):
+                between = np.interp(x[middle], x[[low, high]], values[[low, high]])
+                curve[middle] = max(curve[middle], between)
+    return curve
 
 
 def _anchored(rows: Iterable[Row], parts: int) -> list[tuple[Row, float]]:

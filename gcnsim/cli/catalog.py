@@ -306,9 +306,9 @@ def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     rows = []
     for field, citation in facts.citations:
         if field == "boundary":
-            for row in facts.boundary:
+            for row in (*facts.boundary, *facts.elsewhere):
                 counts = f"{row.inner:,.0f} inner, {row.boundary:,.0f} boundary nodes"
-                rows.append([f"{row.partitions} partitions", counts, citation])
+                rows.append([f"{row.partitions} partitions", counts, row.source])
         else:
             value = getattr(facts, field)
             rows.append([field, f"{value:,}" if isinstance(value, int) else str(value), citation])

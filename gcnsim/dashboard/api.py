@@ -22,6 +22,7 @@ from gcnsim.core.units import SECONDS
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import BusyError, Jobs
+from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.work import API, ASKED, RESULT
 from gcnsim.hardware import is_file
 from gcnsim.methods import is_method
@@ -95,7 +96,7 @@ def _placed(name: str, option: Option, text: str, files: Files) -> str:
     before, equals, last = text.partition("=")
     if name == "overrides" and equals:
         return f"{before}={json.dumps(_within(before.strip(), parse_yaml(last, f'--set {before[:40]}'), files))}"
-    if name in ("price", "purchase") and is_file(before.strip()):
+    if name == "price" and is_file(before.strip()):
         return f"{files.below(before.strip())}={last}"
     if name == "measured":
         value = last if equals and is_method(before.strip()) else text
@@ -156,7 +157,7 @@ def attach(server: flask.Flask, jobs: Jobs, files: Files) -> None:
 
     @server.get("/api/openapi.json")
     def described() -> Any:
-        return flask.jsonify(openapi())
+        return flask.jsonify(openapi() | {"servers": [{"url": outside("/").rstrip("/") or "/"}]})
 
 
 def openapi() -> dict[str, Any]:

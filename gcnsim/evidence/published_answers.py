@@ -132,7 +132,7 @@ def measured(one: RowScenario, accesses: Source, bound: RangeEnd) -> TableValues
     longer = max(0.0, metrics.compute_s - metrics.gpu_utilization * metrics.iteration_s)
     if one.system.at_random:
         longer = 0.0
-    low_s, high_s = _interval(one, accesses, result, bound)
+    low_s, high_s = interval_of(one, accesses, result, bound)
     measurement = TableValues(
         iteration_s=metrics.iteration_s,
         low_s=low_s,
@@ -149,7 +149,7 @@ def measured(one: RowScenario, accesses: Source, bound: RangeEnd) -> TableValues
     return measurement if counts.batches is None else _batched(one, measurement, counts.batches, model.shapes, bound)
 
 
-def _interval(one: RowScenario, accesses: Source, result: Result, bound: RangeEnd) -> tuple[Seconds, Seconds]:
+def interval_of(one: RowScenario, accesses: Source, result: Result, bound: RangeEnd) -> tuple[Seconds, Seconds]:
     """The 90 % interval of an iteration: what the run and a platform's error leave open; without a platform what the
     joint draws of the assumptions do, and what laws leave out."""
     if one.scenario.cluster.platform is not None or bound is not RangeEnd.LIKELY:
@@ -174,10 +174,13 @@ def _batched(
     one: RowScenario, measurement: TableValues, batches: BatchCounts, shapes: tuple[LayerShape, ...], bound: RangeEnd
 ) -> TableValues:
     """Further values in tables of mini-batch systems."""
-    facts, plan = dataset(one.scenario.workload.dataset or ""), plan_of(one.scenario, shapes)
+    plan = plan_of(one.scenario, shapes)
+    measurement = replace(measurement, loaded_bytes=loaded_bytes(batches, plan.width))
+    if one.scenario.workload.dataset is None:
+        return measurement
+    facts = dataset(one.scenario.workload.dataset)
     return replace(
         measurement,
-        loaded_bytes=loaded_bytes(batches, plan.width),
         cached_share=float(batches.cached.mean()) / facts.nodes,
         partition_s=partition_seconds(facts, len(shapes), bound),
     )

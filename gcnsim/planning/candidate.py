@@ -129,19 +129,6 @@ def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
     return [(scenario, order, even) for order in (orders if len(orders) > 1 else (PartOrder.NUMBERED,))]
 
 
-def graphs_of(scenario: Scenario, even: bool) -> str:
-    """Return the name of the random stream for the variation between sampled graphs.
-
-    It depends on the sampled graph and on the method, not on file names.
-    """
-    method, cluster, cut = scenario.method, scenario.cluster, scenario.partition
-    parts = "even" if even else f"{cut.method} {cut.objective} {cut.algorithm} {cut.balance} {cut.imbalance} {cut.seed}"
-    return (
-        f"graphs of {method.name} {method.tau} {method.epsilon} {method.rate} {method.cache.describe()}, "
-        f"{cluster.gpus} x {cluster.gpus_per_server} at {cluster.bandwidth}, {parts}"
-    )
-
-
 def canonical(scenario: Scenario) -> Scenario:
     """Return the scenario under the simplest method with the same schedule, so that equivalent questions are simulated
     once.

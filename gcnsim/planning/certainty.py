@@ -20,18 +20,26 @@ from typing import Final
 import numpy as np
 
 from gcnsim.core.errors import plural
-from gcnsim.core.ids import FloatArray
+from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.core.units import format_seconds
 from gcnsim.hardware import QUANTITIES, Figure
-from gcnsim.planning.candidate import Candidate, canonical, central
+from gcnsim.planning.candidate import Candidate, canonical, central, on_other_paths
 from gcnsim.planning.recommend import NEAR, Choice
-from gcnsim.planning.study import Studies
+from gcnsim.planning.study import Studies, key_of
 from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import STAGED, Scenario, setting_text
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.scenario.machine_profiles import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.simulation import answering
-from gcnsim.simulation.assumed import DRAWS, Assumption, assumptions_of, other_paths, path_by_draw, used_figures
+from gcnsim.simulation.assumed import (
+    DRAWS,
+    Assumption,
+    OtherPath,
+    assumptions_of,
+    other_paths,
+    path_by_draw,
+    used_figures,
+)
 from gcnsim.simulation.open_assumptions import WORKLOAD, draw_positions
 from gcnsim.simulation.placement import PARTITION, placements
 
@@ -109,7 +117,7 @@ def sensitivity(studies: Studies, chosen: Candidate) -> list[AssumptionEffect]:
     scenario = chosen.scenario
     alone, simplest = times_alone(studies, chosen), canonical(scenario)
     alone |= {
-        path.name: np.array([studies.seconds_on(simplest, path), chosen.iteration_s])
+        path.name: np.array([_seconds_on(studies, simplest, path), chosen.iteration_s])
         for path in other_paths(simplest)
         if path.name in alone
     }
@@ -120,6 +128,14 @@ def sensitivity(studies: Studies, chosen: Candidate) -> list[AssumptionEffect]:
         low, high = (float(end) for end in alone[name])
         rows.append(AssumptionEffect(name, *_about(studies, scenario, name), low, high, spread[name] / whole))
     return rows
+
+
+def _seconds_on(studies: Studies, scenario: Scenario, path: OtherPath) -> Seconds:
+    """Return seconds per iteration of the canonical `scenario` at the stated values, on another path between GPUs."""
+    if path in on_other_paths(key_of(scenario)):
+        return studies.result(path.scenario).metrics.iteration_s
+    left_open = studies.factors(scenario)
+    return float(left_open.scaled(studies.result(scenario).metrics.iteration_s, left_open.alone[path.name][0]))
 
 
 def _about(studies: Studies, scenario: Scenario, name: str) -> tuple[str, str, str, str]:

@@ -10,41 +10,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import ceil, floor, inf
+from math import inf
 from typing import Any, Final
 
 import numpy as np
 
 from gcnsim.core.clock import OnProgress, running_total
 from gcnsim.core.errors import ScenarioError
-from gcnsim.core.ids import FloatArray, IntArray, Seconds
+from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.core.processes import parallel_map, parallel_map_counted
 from gcnsim.engine import engine
 from gcnsim.graph import Graph
 from gcnsim.planning.alternatives import holds, least_gpus
 from gcnsim.planning.candidate import (
-    INTERVAL,
     Analytic,
     Candidate,
     Estimate,
     Key,
     alike,
     analytic,
-    baseline_of,
     canonical,
     central,
     effort_of,
     estimated_alike,
-    graphs_of,
     on_other_paths,
     placements_of,
 )
+from gcnsim.planning.draws import corrected_draws, over_graphs
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, simulate_scenario, write_schedule
-from gcnsim.simulation.assumed import OtherPath, normal_position, path_by_draw, position
+from gcnsim.simulation.assumed import path_by_draw
 from gcnsim.simulation.diagnosis import EvenPartition
 from gcnsim.simulation.model import Model, resolve_model
-from gcnsim.simulation.open_assumptions import DrawnRuns, can_batch_draws, estimated_counts
+from gcnsim.simulation.open_assumptions import can_batch_draws, estimated_counts
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.placement import PartOrder, Placed, placements
 from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors
@@ -300,22 +298,9 @@ class Studies:
 
     def _times(self, key: Key) -> FloatArray:
         """Return the time under every draw, with the draws of the order of the parts and of the sampled graphs."""
-        scenario, _, even = key
-        result = self.result(*key)
-        seconds = result.metrics.iteration_s
-        orders = placements_of(scenario, even)
-        in_order = sorted(((self.result(*one).metrics.iteration_s, self.placed(one)) for one in orders), key=_first)
-        draws = in_order[0][1].size
-        # The numbered order of the parts is arbitrary, so it is no likelier than another order.
-        share = (1.0 + position("placement", self.seed, draws)) / 2.0
-        times = in_order[0][1] ** (1.0 - share) * in_order[-1][1] ** share if len(in_order) > 1 else in_order[0][1]
-        # The variation between sampled graphs is drawn per setting: how settings share it is unknown. The error of cost
-        # laws is drawn per method, because it is the same at another bandwidth.
-        graphs = normal_position(graphs_of(scenario, even), self.seed, draws)
-        laws = normal_position(f"laws of {scenario.method.name}", self.seed, draws)
-        spread = np.sqrt(1.0 - result.law_share**2) * graphs + result.law_share * laws
-        reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
-        return np.asarray(times * reach**spread)
+        orders = placements_of(key[0], key[2])
+        placed = sorted(((self.result(*one).metrics.iteration_s, self.placed(one)) for one in orders), key=_first)
+        return over_graphs([times for _, times in placed], self.result(*key), key[0], key[2], self.seed)
 
     def placed(self, key: Key) -> FloatArray:
         """Return the time under every draw in one order of the parts, estimated and corrected by runs at both ends."""
@@ -323,7 +308,8 @@ class Studies:
         if found is None:
             found = self.estimated(key)
             if self.corrected(*key):
-                found = self._corrected(key, found)
+                seconds = self.result(*key).metrics.iteration_s
+                found = corrected_draws(found, key[0], self.accesses_of(key), self.seed, seconds, self.factors(*key))
             self._add(key, placed=found)
         return found
 
@@ -348,26 +334,6 @@ class Studies:
         run = self.result(scenario, order, even).run
         effort = run.schedule.columns.size * run.iterations * (1 + 2 * 2)
         return effort <= CORRECTED and can_batch_draws(scenario)
-
-    def _corrected(self, key: Key, times: FloatArray) -> FloatArray:
-        """Return the draws moved so that both ends of their interval are those of runs.
-
-        The two draws around each end are simulated. Their mean logarithmic error moves them and all beyond; it falls to
-        zero at the stated values, whose time is that of the run, linearly in the logarithm of the time.
-        """
-        seconds, left_open = self.result(*key).metrics.iteration_s, self.factors(*key)
-        ends = end_draws(times)
-        wanted = [int(draw) for draw in np.concatenate(ends)]
-        runs = DrawnRuns.of(key[0], self.accesses_of(key), self.seed, times.size, wanted)
-        stated = runs.pace(times.size)
-        apart = left_open.scaled(seconds, left_open.apart)
-        errors = {draw: np.log(runs.pace(draw) / stated * apart[draw] / times[draw]) for draw in wanted}
-        at = {float(np.log(times[end]).mean()): float(np.mean([errors[int(draw)] for draw in end])) for end in ends}
-        if min(at) < np.log(seconds) < max(at):
-            at[float(np.log(seconds))] = 0.0
-        places = sorted(at)
-        shift = np.interp(np.log(times), places, [at[place] for place in places])
-        return np.asarray(times * np.exp(shift))
 
     def candidate(self, scenario: Scenario) -> Candidate:
         """Return the run of `scenario` with its time under every joint draw."""
@@ -402,26 +368,6 @@ class Studies:
             self._add(key, lower_s=found)
         return found
 
-    def seconds_on(self, scenario: Scenario, path: OtherPath) -> Seconds:
-        """Return seconds per iteration of the canonical `scenario` at the stated values, with another path between its
-        GPUs.
-        """
-        if path in on_other_paths(key_of(scenario)):
-            return self.result(path.scenario).metrics.iteration_s
-        left_open = self.factors(scenario)
-        return float(left_open.scaled(self.result(scenario).metrics.iteration_s, left_open.alone[path.name][0]))
-
-    def baseline(self, scenario: Scenario) -> Seconds | None:
-        """Return seconds per iteration of full-graph training on the scenario's machine, or None if unknown."""
-        if (compared := baseline_of(scenario)) is None:
-            return None
-        try:
-            return self.result(compared).metrics.iteration_s
-        except ScenarioError:
-            if scenario.method.needs_boundary:
-                raise
-            return None
-
     def unsettled(self) -> list[Result]:
         """Return the results whose run ended before it reached a steady state."""
         return [study.run for study in self._known.values() if study.run is not None and not study.run.settled]
@@ -442,14 +388,6 @@ class Studies:
 def key_of(scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Key:
     """Return the key of a setting: its simplest equal, the order of its parts, and whether they are balanced."""
     return canonical(scenario), order, even
-
-
-def end_draws(times: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the two draws around the low end of the 90 % interval and the two around its high end (`central`)."""
-    order = np.argsort(times, kind="stable")
-    place = INTERVAL[0] * times.size - 0.5
-    around = np.array([floor(place), ceil(place)])
-    return order[around], order[-1 - around]
 
 
 def _first(pair: tuple[Seconds, FloatArray]) -> Seconds:

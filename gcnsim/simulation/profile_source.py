@@ -24,6 +24,7 @@ from gcnsim.trace.packaged_profiles import (
     profile_at,
     profile_end,
     profiled_parts,
+    uncounted,
 )
 from gcnsim.trace.rescale import with_cross_edges
 from gcnsim.trace.sample_counts import draw_access, node_counts
@@ -256,12 +257,17 @@ class SurrogateSource(Source):
         return Assumed("cross_edges", likely, low, high, basis, True)
 
     def _of_interpolation(self, gpus: int) -> Iterator[Assumed]:
-        """The error of the boundary of an interpolated profile."""
-        between = interpolation(self.facts.name, gpus)
-        if between is None or between.missed is None:
+        """The range of the boundary at a number of parts that nobody counted."""
+        between, name = interpolation(self.facts.name, gpus), self.facts.name
+        if between is not None and between.missed is not None:
+            basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
+        elif self.outline is None and gpus > bundled_parts(name)[-1]:
+            basis = f"{HOW_IT_GROWS}, with the shape of the profile at {bundled_parts(name)[-1]} parts"
+        elif self.outline is None and uncounted(name, gpus) != (1.0, 1.0):
+            basis = f"by the counts at other numbers of parts: {dict(self.facts.citations)['boundary']}"
+        else:
             return
         ends = [self.profile(gpus, bound).boundary_nodes for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
-        basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
         low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
         yield Assumed("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
         low, likely, high = (f"{nodes.max():,}" for nodes in ends)
@@ -333,6 +339,7 @@ class SurrogateSource(Source):
 
 def _described(kind: str, facts: DatasetFacts, what: str, text: str) -> Mapping[str, Any]:
     size = f"{facts.name}: {what} of {facts.nodes:,} nodes, {facts.entries:,} stored entries"
+    size += f", boundary by {facts.boundary[0].source}" if facts.boundary else ""
     return {"kind": kind, "text": f"{size}; {text}", "citations": dict(facts.citations)}
 
 

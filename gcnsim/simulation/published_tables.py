@@ -46,7 +46,7 @@ class TableSource(StatisticsSource):
         super().__init__(replace(fewer, boundary=(replace(row, partitions=workers),)))
         self.at_random = at_random
         self.parts = parts or workers
-        self.printed = facts.boundary
+        self.printed = tables(facts)
 
     def remote(self, scenario: Scenario, bound: RangeEnd) -> float:
         """If workers represent more parts: other servers own the same share as among all of them."""
@@ -118,6 +118,15 @@ class PublishedTables(StatisticsSource):
             )
         return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
 
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
+        """Warn also if the settings' counts come from different sources."""
+        yield from super().warnings(scenarios)
+        counted = {row.partitions: row.source for row in tables(self.facts)}
+        used = {one.cluster.gpus: counted.get(self.parts or one.cluster.gpus, "") for one in scenarios}
+        if len(set(filter(None, used.values()))) > 1:
+            listed = "; ".join(f"{gpus} GPUs: {source}" for gpus, source in sorted(used.items()) if source)
+            yield f"boundary nodes come from different sources: {listed}"
+
     def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """The assumptions that replace data missing from the tables."""
         facts = None if self.facts.boundary else outline_of(self.facts)
@@ -176,6 +185,13 @@ class PublishedTables(StatisticsSource):
         return self.table(scenario).counts(scenario, features, bound)
 
 
+def tables(facts: DatasetFacts) -> tuple[BoundaryRow, ...]:
+    """The counts that any table prints, ascending; of several sources at one number of parts the dataset's own."""
+    own = {row.partitions for row in facts.boundary}
+    rows = (*facts.boundary, *(row for row in facts.elsewhere if row.partitions not in own))
+    return tuple(sorted(rows, key=lambda row: row.partitions))
+
+
 def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableSource:
     """Statistically equal parts with this many boundary nodes each: nodes assigned without regard to edges."""
     row = BoundaryRow(workers, facts.nodes / workers, boundary)
@@ -188,6 +204,7 @@ def _row(facts: DatasetFacts, workers: int) -> BoundaryRow:
     if outline is not None:
         inner = facts.nodes / workers
         return BoundaryRow(workers, inner, mean_ratio(outline, workers) * inner)
+    facts = replace(facts, boundary=tables(facts))
     printed = [row.partitions for row in facts.boundary]
     within = bool(printed) and printed[0] <= workers <= printed[-1]
     if not within and workers in profiled_parts(facts.name):

@@ -5,25 +5,35 @@ A graph has an outline instead of a profile if it is too large to generate, or i
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gcnsim.core.errors import FileError, ScenarioError
-from gcnsim.trace.rescale import BoundaryMeans, between, means_of, rescaled_profile, with_cross_edges
+from gcnsim.trace.bins import MANY_PARTS
+from gcnsim.trace.rescale import (
+    MOST_CROSSING,
+    BoundaryMeans,
+    between,
+    coarser,
+    means_of,
+    rescaled_profile,
+    with_cross_edges,
+)
 from gcnsim.trace.sample_counts import expected_access
 from gcnsim.trace.sizes_only import size_only_profile
 from gcnsim.trace.stored_profile import StoredProfile, read_profile
 from gcnsim.workload import DatasetFacts, assumed_ratio, dataset, datasets
 from gcnsim.workload.caching import CacheSize
-from gcnsim.workload.cuts import ANCHOR, WEB
+from gcnsim.workload.cuts import ANCHOR, WEB, WORST, growth_of, left_open
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import SizeOnlyDataset
 
 MOST_PARTS: Final = 1024
-"""The most parts that an outline by sizes supports."""
+"""The most parts that an outline by sizes, or the last profile of a dataset, supports."""
 
 ASSUMED: Final = (
     "boundary nodes per inner node by the mean degree and the nodes, as in METIS parts of other graphs, as uneven as "
@@ -69,9 +79,6 @@ def by_sizes(facts: DatasetFacts) -> SizeOnlyDataset:
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "profiles"
 """The folder of profiles: DATASET-PARTS.profile."""
-
-_WORST = 0.9
-"""An error is applied up to this size; a larger one would leave nothing at the low end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +133,13 @@ def bundled_profile(dataset: str, parts: int) -> StoredProfile:
 
 
 def profiled_parts(dataset: str) -> range:
-    """The numbers of parts that `profile_at` supports: from the least to the most bundled or outlined, or none."""
-    known = bundled_parts(dataset) or _outlined_parts(dataset)
+    """The numbers of parts that `profile_at` supports: from the least bundled to `MOST_PARTS`, or those of an outline,
+    or none.
+    """
+    known = bundled_parts(dataset)
+    if known:
+        return range(known[0], MOST_PARTS + 1)
+    known = _outlined_parts(dataset)
     return range(known[0], known[-1] + 1) if known else range(0)
 
 
@@ -136,18 +148,20 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
     """The profile of `dataset` at `parts`, and a note on its origin.
 
     Between bundled numbers of parts, the means and the largest workers follow a power law through the two neighbours;
-    the shape is that of the nearer one, and the note states the error. A dataset with an outline uses that. Raises
-    ScenarioError outside `profiled_parts`.
+    the shape is that of the nearer one, and the note states the error. Beyond the last, its shape is carried on
+    (`_carried`). A dataset with an outline uses that. Raises ScenarioError outside `profiled_parts`.
     """
     known = bundled_parts(dataset)
     answered = profiled_parts(dataset)
     if parts in known:
-        return bundled_profile(dataset, parts), f"profile at {parts} METIS partitions"
+        return bundled_profile(dataset, parts), f"profile at {parts} METIS partitions{_counted(dataset, parts)}"
     if parts not in answered:
         there = f"there are {answered[0]} to {answered[-1]}" if answered else "it has none at any number of parts"
         raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
     if not known:
         return _outlined(dataset, parts), "by assumption"
+    if parts > known[-1]:
+        return _carried(dataset, parts, 1), f"extrapolated from the profile at {known[-1]} partitions"
     found = interpolation(dataset, parts)
     assert found is not None
     note = f"interpolated between profiles at {found.low} and {found.high} partitions ({_stated(found.missed)})"
@@ -158,17 +172,42 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
 def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredProfile:
     """The profile with the least, likely or most (0, 1, 2) boundary nodes and cross edges.
 
-    Publications leave the cross edges per boundary node open, and for an outline the boundary too. An interpolated
-    profile adds the error of its neighbours when they are interpolated themselves. Raises as `profile_at`.
+    Publications leave the cross edges per boundary node open; for an outline, and at numbers of parts that nobody
+    counted, the boundary too (`left_open`). An interpolated profile adds the error of its neighbours when they are
+    interpolated themselves. Raises as `profile_at`.
     """
-    if not bundled_parts(dataset) and parts in profiled_parts(dataset):
+    if bundled_parts(dataset) and bundled_parts(dataset)[-1] < parts <= MOST_PARTS:
+        profile = _carried(dataset, parts, boundary)
+    elif not bundled_parts(dataset) and parts in profiled_parts(dataset):
         profile = _outlined(dataset, parts, boundary)
     else:
         profile, _ = profile_at(dataset, parts)
-    if bundled_parts(dataset) and parts not in bundled_parts(dataset):
+    if interpolation(dataset, parts) is not None:
         profile = _missed(dataset, parts, profile, boundary, cross)
+    elif parts in bundled_parts(dataset) and boundary != 1:
+        by = uncounted(dataset, parts)[0 if boundary == 0 else 1]
+        profile = profile if by == 1.0 else rescaled_profile(profile, parts, means_of(profile).changed(by, 1.0, by))
     low, high = profile.origin.cross_range
     return with_cross_edges(profile, (low, 1.0, high)[cross])
+
+
+def uncounted(dataset_name: str, parts: int) -> tuple[float, float]:
+    """Least and most boundary nodes over the likely ones of a profile whose mean follows published counts: (1, 1) at
+    those counts, and for a dataset without any.
+    """
+    rows = dataset(dataset_name).boundary if dataset_name in datasets() else ()
+    return left_open(rows, parts) if rows else (1.0, 1.0)
+
+
+def _counted(dataset_name: str, parts: int) -> str:
+    """How the mean boundary of a bundled profile follows published counts, in words; empty if it is one of them."""
+    if uncounted(dataset_name, parts) == (1.0, 1.0):
+        return ""
+    counts = [row.partitions for row in dataset(dataset_name).boundary]
+    below, above = (max((n for n in counts if n < parts), default=0), min((n for n in counts if n > parts), default=0))
+    if below and above:
+        return f", its mean between the counts at {below} and {above}"
+    return f", its mean by the law from the count at {below or above}"
 
 
 def profile_without(dataset: str, parts: int) -> StoredProfile | None:
@@ -255,12 +294,39 @@ def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cros
     found = interpolation(dataset, parts)
     if found is None or found.missed is None or (boundary, cross) == (1, 1):
         return likely
+    open_ends = uncounted(dataset, parts)
     nodes, most, crossing = (
-        (1.0 / (1.0 + error), 1.0, 1.0 / (1.0 - min(error, _WORST)))
-        for error in (found.missed.boundary, found.missed.largest, found.missed.cross_entries)
+        (min(1.0 / (1.0 + error), low), 1.0, max(1.0 / (1.0 - min(error, WORST)), high))
+        for error, (low, high) in (
+            (found.missed.boundary, open_ends),
+            (found.missed.largest, open_ends),
+            (found.missed.cross_entries, (1.0, 1.0)),
+        )
     )
     means = _means(dataset, found.low, found.high, parts)
     return rescaled_profile(likely, parts, means.changed(nodes[boundary], crossing[cross], most[boundary]))
+
+
+@cache
+def _carried(dataset_name: str, parts: int, boundary: int) -> StoredProfile:
+    """The shape of the last bundled profile at more parts; boundary: least, likely or most (0, 1, 2).
+
+    The mean boundary grows as published counts and the law of other graphs say (`growth_of`), and the crossing entries
+    with it, as 1 - exp(-c * boundary over inner nodes). The largest worker stays as far above the mean, and owners keep
+    their neighbourhood.
+    """
+    last = bundled_profile(dataset_name, bundled_parts(dataset_name)[-1])
+    means = means_of(last)
+    by = growth_of(dataset(dataset_name), last.parts, parts)[boundary]
+    ratio = means.boundary * by
+    cross = min(MOST_CROSSING, -math.expm1(math.log1p(-means.cross) * by))
+    shape = coarser(last, FEWER_CELLS) if parts > MANY_PARTS else last
+    profile = rescaled_profile(shape, parts, BoundaryMeans(ratio, cross, means.largest))
+    return replace(profile, origin=replace(profile.origin, source="interpolated", graph_hash=""))
+
+
+FEWER_CELLS: Final = 3
+"""Cells of the last profile that are joined above `MANY_PARTS` parts: 1,024 parts have 17 million cells, not 50."""
 
 
 def _outlined_parts(dataset: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.core.ids import FloatArray, IntArray, frozen
-from gcnsim.trace.bins import Bins
+from gcnsim.trace.bins import Bins, node_type
 from gcnsim.trace.stored_profile import StoredProfile
 
 MOST_CROSSING = 0.95
@@ -85,7 +85,9 @@ def rescaled_profile(profile: StoredProfile, parts: int, means: BoundaryMeans) -
     entries = _to_sum(entry_share, int(profile.entries.sum()))
     most = MOST_CROSSING * entries.astype(np.float64)
     crossing = _within(crossing * (means.cross * entries.sum() / crossing.sum()), most)
-    pairs = _pairs(profile.pairs, source_cells, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
+    # Every boundary node has a cross edge.
+    boundary = _within(nodes * (means.boundary * inner.sum() / nodes.sum()), crossing)
+    pairs = _pairs(profile.pairs, source_cells, boundary, inner)
     return _with_cells(profile, source_cells, pairs, crossing, inner, entries)
 
 
@@ -124,8 +126,9 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
     factors = np.full(profile.parts, factor)
     cells = {name: _add_cross_edges(cell, factors) for name, cell in profile.cells.items()}
     first = next(iter(cells))
-    before = _crossing(profile.cells[first].nodes, profile.cells[first].cross_edges)
-    after = _crossing(cells[first].nodes, cells[first].cross_edges)
+    held = profile.cells[first].nodes.sum(axis=1)
+    before = _crossing(held, profile.cells[first].cross_edges)
+    after = _crossing(held, cells[first].cross_edges)
     grown = profile.boundary_entries * after / np.maximum(before, 1.0)
     boundary = np.rint(np.minimum(grown, MOST_CROSSING * profile.entries)).astype(np.int64)
     boundary = np.maximum(boundary, profile.boundary_nodes)
@@ -150,7 +153,7 @@ def _with_cells(
     """
     cells = {name: _assign_owners(cell, source_cells, pairs, crossing) for name, cell in profile.cells.items()}
     first = next(iter(cells.values()))
-    boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
+    boundary = np.minimum(np.rint(_crossing(first.nodes.sum(axis=1), first.cross_edges)).astype(np.int64), entries)
     kept_shares = {
         name: replace(
             cell, inner_kept=frozen(_inner_kept(profile, profile.cells[name], source_cells, boundary / entries))
@@ -222,9 +225,9 @@ def _pairs(pairs: IntArray, source_cells: IntArray, boundary: FloatArray, inner:
     return np.minimum(whole, most.astype(np.int64))
 
 
-def _crossing(nodes: IntArray, cross_edges: FloatArray) -> FloatArray:
-    """Cross entries of every worker's cells, float64[P]."""
-    return np.asarray((nodes.sum(axis=1) * cross_edges).sum(axis=1))
+def _crossing(held: IntArray, cross_edges: FloatArray) -> FloatArray:
+    """Cross entries of every worker's cells, float64[P]; held: its nodes by cell, int64[P, K]."""
+    return np.asarray((held * cross_edges).sum(axis=1))
 
 
 def _add_cross_edges(cells: Bins, factors: FloatArray) -> Bins:
@@ -251,19 +254,48 @@ def _assign_owners(cells: Bins, source_cells: IntArray, pairs: IntArray, crossin
     tilt = np.array(cells.tilt[np.ix_(source_cells, source_cells)])
     tilt[source_cells[:, None] == source_cells[None, :]] = 1.0
     placed = Bins(nodes=frozen(_whole_cells(cells.nodes, source_cells, pairs)), tilt=frozen(tilt), **chosen)
-    factors = np.ones(source_cells.size)
+    factors, held = np.ones(source_cells.size), placed.nodes.sum(axis=1)
     for _ in range(_ROUNDS):
-        now = _crossing(placed.nodes, _add_cross_edges(placed, factors).cross_edges)
+        now = _crossing(held, _add_cross_edges(placed, factors).cross_edges)
         factors *= crossing / np.maximum(now, 1.0)
     return _add_cross_edges(placed, factors)
 
 
 def _whole_cells(nodes: IntArray, source_cells: IntArray, pairs: IntArray) -> IntArray:
-    """`pairs` in the cells of the workers at `source_cells`, int64[P, P, K]."""
-    dealt = nodes[np.ix_(source_cells, source_cells)].astype(np.float64)
-    bare = dealt.sum(axis=2) == 0.0
-    dealt[bare] = nodes.sum(axis=1)[source_cells[np.nonzero(bare)[0]]]
-    dealt *= (pairs / np.maximum(dealt.sum(axis=2), 1.0))[:, :, None]
-    ends = np.rint(np.cumsum(dealt, axis=2)).astype(np.int64)
-    whole: IntArray = np.diff(ends, axis=2, prepend=0)
+    """`pairs` in the cells of the workers at `source_cells`, int64[P, P, K], int32 above `MANY_PARTS`."""
+    whole: IntArray = np.empty((*pairs.shape, nodes.shape[2]), node_type(len(pairs)))
+    together = nodes.sum(axis=1)
+    # Worker by worker: 1,024 parts have 17 million cells.
+    for rank, source in enumerate(source_cells):
+        dealt = nodes[source, source_cells].astype(np.float64)
+        dealt[dealt.sum(axis=1) == 0.0] = together[source]
+        dealt *= (pairs[rank] / np.maximum(dealt.sum(axis=1), 1.0))[:, None]
+        whole[rank] = np.diff(np.rint(np.cumsum(dealt, axis=1)).astype(np.int64), axis=1, prepend=0)
     return whole
+
+
+def coarser(profile: StoredProfile, groups: int) -> StoredProfile:
+    """The profile with every `groups` neighbouring cells of a worker joined; the counts of nodes stay."""
+    return replace(profile, cells={name: _joined(cell, groups) for name, cell in profile.cells.items()})
+
+
+def _joined(cells: Bins, groups: int) -> Bins:
+    first = np.arange(0, cells.nodes.shape[2], groups)
+    weight = np.maximum(cells.nodes.sum(axis=1), 1e-9)
+    total = np.add.reduceat(weight, first, axis=1)
+
+    def mean(values: FloatArray) -> FloatArray:
+        wide = weight.reshape(*weight.shape, *([1] * (values.ndim - 2)))
+        over = total.reshape(*total.shape, *([1] * (values.ndim - 2)))
+        return frozen(np.add.reduceat(values * wide, first, axis=1) / over)
+
+    degree = mean(cells.degree)
+    spread = mean(cells.degree_spread**2 + cells.degree**2) - degree**2
+    return replace(
+        cells,
+        nodes=frozen(np.add.reduceat(cells.nodes, first, axis=2)),
+        cross_edges=mean(cells.cross_edges),
+        degree=degree,
+        degree_spread=frozen(np.sqrt(np.maximum(spread, 0.0))),
+        effective=frozen(np.exp(mean(np.log(np.maximum(cells.effective, 1e-9))))),
+    )

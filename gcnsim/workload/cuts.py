@@ -13,10 +13,10 @@ parts than it has neighbours;
 
 - the largest part over the mean one: a power of the number of parts.
 
-Published counts of boundary nodes are used as printed. Between two of them the ratio boundary/inner follows a power law
-of the number of partitions through both. Beyond the first and the last it grows like other graphs' ratios. The answer
-states the error of this rule when each published count is left out in turn. Beyond the published numbers the
-uncertainty is a range.
+Published counts of boundary nodes are used as printed, of one source per dataset. Between two of them the ratio
+boundary/inner follows a power law of the number of partitions through both. Beyond the first and the last it grows like
+other graphs' ratios. The answer states the error of this rule when each published count is left out in turn. Other than
+published numbers have a range.
 """
 
 from __future__ import annotations
@@ -71,6 +71,20 @@ def open_growth(since: float, parts: float) -> AssumedRange:
     """
     wide = max(math.log(2.0), abs(math.log(parts / since))) * _law()["growth"]["open"] if parts != since else 0.0
     return AssumedRange(math.exp(-wide), 1.0, math.exp(wide))
+
+
+def growth_of(facts: DatasetFacts, since: int, parts: int) -> AssumedRange:
+    """Boundary over inner nodes of the dataset at `parts` parts over that at `since`, at least 2: by its published
+    counts as far as they reach, then by the law, in a range of factors.
+    """
+    counted = max(since, min(parts, facts.boundary[-1].partitions)) if facts.boundary else since
+    by = growth_between(counted, parts, facts.entries / facts.nodes)
+    if counted > since:
+        (inner, boundary, _), (later_inner, later_boundary, _) = (boundary_at(facts, at) for at in (since, counted))
+        by *= later_boundary / later_inner / (boundary / inner)
+    low, _, high = open_growth(since, parts)
+    low, high = left_open(facts.boundary, parts) if facts.boundary else (low, high)
+    return AssumedRange(by * low, by, by * high)
 
 
 def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> AssumedRange:
@@ -159,10 +173,29 @@ def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
 
 
 def left_open(rows: Sequence[BoundaryRow], parts: int) -> tuple[float, float]:
-    """Least and most boundary nodes at `parts` over the likely ones: (1, 1) within the numbers of parts of `rows`."""
-    nearest = min(max(parts, rows[0].partitions), rows[-1].partitions)
+    """Least and most boundary nodes at `parts` over the likely ones: (1, 1) at the numbers of parts of `rows`.
+
+    Between two of them it is the larger error when either is interpolated itself, or the law's range if neither can be.
+    """
+    counts = [row.partitions for row in rows]
+    if parts in counts:
+        return 1.0, 1.0
+    after = sum(count < parts for count in counts)
+    if 0 < after < len(rows):
+        inside = [k for k in (after - 1, after) if 0 < k < len(rows) - 1]
+        # Both neighbours are there, so no law of growth is needed.
+        blind = [_ratio([rows[k - 1], rows[k + 1]], rows[k].partitions, 1.0) for k in inside]
+        errors = [abs(ratio * rows[k].inner / rows[k].boundary - 1.0) for k, ratio in zip(inside, blind, strict=True)]
+        if errors:
+            error = min(max(errors), WORST)
+            return 1.0 / (1.0 + error), 1.0 / (1.0 - error)
+    nearest = min(counts, key=lambda count: abs(math.log(count / parts)))
     least, _, most = open_growth(nearest, parts)
     return least, most
+
+
+WORST: Final = 0.9
+"""An error is applied up to this size; a larger one would leave nothing at the low end."""
 
 
 def leave_one_out(facts: DatasetFacts) -> float:

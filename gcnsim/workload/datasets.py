@@ -20,11 +20,12 @@ _FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"
 
 @dataclass(frozen=True, slots=True)
 class BoundaryRow:
-    """Mean inner and boundary nodes per partition at one number of METIS partitions."""
+    """Mean inner and boundary nodes per partition at one number of METIS partitions. source: publication and place."""
 
     partitions: int
     inner: float
     boundary: float
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class DatasetFacts:
 
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: boundary nodes by number of partitions,
-    ascending; empty if unpublished. citations: by field name, publication and place in it. train: share of training
+    ascending, all of one source; empty if unpublished. elsewhere: counts of other sources at further numbers, for the
+    tables of their own papers alone. citations: by field name, publication and place in it. train: share of training
     nodes; train_source: publication and place. degree_spread: standard deviation of the log of degrees, None if
     unpublished; degree_source: publication and place. kind: `web` or any other. directed: entries of the distributed
     graph in one direction, along which mini-batches sample; 0 if it has no direction.
@@ -55,6 +57,7 @@ class DatasetFacts:
     degree_source: str = ""
     kind: str = ""
     directed: int = 0
+    elsewhere: tuple[BoundaryRow, ...] = ()
 
 
 def datasets() -> tuple[str, ...]:
@@ -75,11 +78,18 @@ def dataset(name: str) -> DatasetFacts:
     citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}
     printed, spread = raw.get("boundary", ()), raw.get("degree_spread")
     if printed:
-        citations["boundary"] = "; ".join(_cited(entry["cite"], papers) for entry in printed)
-    rows = sorted(row for entry in printed for row in entry["rows"])
+        citations["boundary"] = _cited(printed[0]["cite"], papers)
+    rows = [
+        tuple(
+            BoundaryRow(count, float(inner), float(outer), _cited(entry["cite"], papers))
+            for count, inner, outer in sorted(entry["rows"])
+        )
+        for entry in printed
+    ]
     return DatasetFacts(
         name=name,
-        boundary=tuple(BoundaryRow(count, float(inner), float(outer)) for count, inner, outer in rows),
+        boundary=rows[0] if rows else (),
+        elsewhere=tuple(row for others in rows[1:] for row in others),
         citations=tuple(citations.items()),
         train=raw["train"]["value"],
         train_source=_cited(raw["train"]["cite"], papers),

@@ -17,7 +17,6 @@ DOORS: Final = frozenset(
         *(
             "read_npy",
             "npy_shape",
-            "read_raw",
             "pidfd",
             "parse_qsl",
             "decompress",

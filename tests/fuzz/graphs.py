@@ -27,14 +27,7 @@ from gcnsim.graph.owners import open_partition, read_partition, write_partition
 from gcnsim.workload.samplers import read_norms, write_norms
 from tests.fuzz.readers import Reader, put, text
 from tests.gcnsim.graph.dgl_files import folder as dgl_folder
-from tests.gcnsim.graph.formats.layouts.tools import (
-    write_arrays,
-    write_dgl_csv,
-    write_gnnlab,
-    write_graphbolt,
-    write_igb,
-    write_pagraph,
-)
+from tests.gcnsim.graph.formats.layouts.published import write_arrays
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4))
 NODES = 6
@@ -142,13 +135,6 @@ def _layout(folder: Path) -> None:
     read_nodes(folder, graph.nodes)
 
 
-def _reddit(home: Path) -> None:
-    rows = np.arange(12, dtype=np.float32).reshape(6, 2)
-    data = {"feature": rows, "label": np.array([0, 1, 2, 0, 1, 2]), "node_types": np.array([1, 1, 1, 2, 2, 3])}
-    put(home / "0" / "reddit_data.npz", npz(**data))
-    sp.save_npz(home / "0" / "reddit_graph.npz", _matrix().tocoo())
-
-
 def _ogb(home: Path) -> None:
     edges = "\n".join(f"{one},{other}" for one, other in EDGES)
     texts = {
@@ -171,28 +157,8 @@ def _ogb(home: Path) -> None:
     put(home / "1" / "raw/node-label.npz", npz(node_label=labels))
 
 
-def _saint(home: Path) -> None:
-    for place, classes in ((0, [0, 1, 2, 0, 1, 2]), (1, [[0, 1], [1, 1], [0, 0], [1, 0], [0, 1], [0, 1]])):
-        (home / str(place)).mkdir()
-        sp.save_npz(home / str(place) / "adj_full.npz", _matrix())
-        put(home / str(place) / "feats.npy", _npy(np.ones((6, 2), np.float32)))
-        put(home / str(place) / "class_map.json", json.dumps({str(node): item for node, item in enumerate(classes)}))
-        put(home / str(place) / "role.json", json.dumps({"tr": [0, 1, 2], "va": [3, 4], "te": [5]}))
-
-
-_TOOLS: dict[str, Callable[[Path], Path]] = {
-    "PaGraph": write_pagraph,
-    "GraphBolt": write_graphbolt,
-    "GraphBolt CSV": partial(write_graphbolt, csv=True),
-    "DGL CSV": write_dgl_csv,
-    "IGB": write_igb,
-    "GNNLab": write_gnnlab,
-    "array": write_arrays,
-}
-
-
-def _tool(write: Callable[[Path], Path], home: Path) -> None:
-    write(home / "0")
+def _array_folder(home: Path) -> None:
+    write_arrays(home / "0")
 
 
 def _parquet(home: Path) -> None:
@@ -289,11 +255,8 @@ def readers() -> Iterator[Reader]:
         yield Reader(f"edge list of {ids}", text("g.csv", content), partial(_edges, ids))
     yield Reader("Matrix Market", text("g.mtx", _mtx("pattern", ""), _mtx("real", " 1.5")), _texts)
     yield Reader("METIS", text("g.graph", _metis("", False), _metis(" 011 1", True)), _texts)
-    yield Reader("Reddit folder", _reddit, _layout)
     yield Reader("OGB folder", _ogb, _layout)
-    yield Reader("GraphSAINT folder", _saint, _layout)
-    for name, write in _TOOLS.items():
-        yield Reader(f"{name} folder", partial(_tool, write), _layout)
+    yield Reader("array folder", _array_folder, _layout)
     yield Reader("OGB of several kinds", _several_kinds, _refused)
     yield Reader("edge list Parquet", _parquet, _parquet_file)
     yield Reader("edge table", _edge_tables, _texts)

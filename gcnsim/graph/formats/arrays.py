@@ -1,8 +1,7 @@
 """Named arrays in NumPy archives and `.npy` files, read as untrusted data.
 
 Every array is checked against its header, and arrays of an archive also against the zip's checksums. Object arrays are
-never opened, because that would run a pickle. Named arrays may also be `.npy` files under given names (`NpyFiles`), or
-arrays already in memory (`HeldArrays`).
+never opened, because that would run a pickle. Named arrays may also be `.npy` files in a folder (`NpyFiles`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from gcnsim.core.container import fits_memory
 from gcnsim.core.errors import FileError
@@ -80,17 +78,6 @@ def read_npy(path: str | Path) -> AnyArray:
     file_start(source)
     with _damage_named(source):
         return _parsed(str(source), BytesIO(source.read_bytes()))
-
-
-def read_raw(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
-    """The numbers of a file without a header, read-only. Raises FileError unless its size matches exactly."""
-    file_start(path)
-    kind = np.dtype(dtype).newbyteorder("<")
-    held, needed = path.stat().st_size, math.prod(shape) * kind.itemsize
-    if held != needed:
-        raise FileError(f"{path}: {held:,} bytes; {kind.name}{list(shape)} needs {needed:,}")
-    with _damage_named(path):
-        return np.frombuffer(path.read_bytes(), kind).reshape(shape)
 
 
 class WholeNumbers:
@@ -299,31 +286,3 @@ class NpyFiles(WholeNumbers):
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only. Raises FileError as `read_npy`."""
         return read_npy(self.files[key])
-
-
-@dataclass(frozen=True, slots=True)
-class HeldArrays(WholeNumbers):
-    """Arrays in memory as `contents.ArraySource`. path: the file that they come from."""
-
-    path: Path
-    arrays: Mapping[str, AnyArray]
-
-    def names(self) -> tuple[str, ...]:
-        """The names of the arrays."""
-        return tuple(self.arrays)
-
-    def where(self, key: str) -> str:
-        """How messages begin that are about the array."""
-        return f"{self.path}: {key!r}"
-
-    def shape(self, key: str) -> tuple[int, ...]:
-        """The array's shape."""
-        return self.arrays[key].shape
-
-    def nbytes(self, key: str) -> int:
-        """Bytes of the array; 0 when it is not there."""
-        return self.arrays[key].nbytes if key in self.arrays else 0
-
-    def array(self, key: str) -> AnyArray:
-        """The array."""
-        return self.arrays[key]

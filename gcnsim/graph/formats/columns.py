@@ -1,7 +1,8 @@
 """The layout of an edge list: the column separator, the header line, and the two columns of the ends.
 
 It is determined from the first lines, and from comments before them, which edge lists of public collections use as a
-header.
+header. A header names the ends by two known words (`PAIRS`) or has two columns alone; without a header the first two
+columns of whole numbers are the ends. Anything else is refused: `--ends` says which.
 """
 
 from __future__ import annotations
@@ -13,7 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gcnsim.core.errors import FileError, ScenarioError, nearest, plural
-from gcnsim.graph.formats.headers import EndPlaces, marked_only, named_ends, only_ends, rivals, says_nothing
+
+PAIRS: Final = (
+    *(("source", "target"), ("source", "destination"), ("src", "dst"), ("src", "dest"), ("from", "to")),
+    *(("head", "tail"), ("user", "item"), ("u", "v"), ("0", "1"), ("1", "2")),
+)
+"""Words for the first and the second end of an edge; `1` and `2` stand for `node1`, `node2`."""
+
+_TWO_KINDS_PAIR: Final = ("user", "item")
+_FILLERS: Final = frozenset(("node", "nodes", "vertex", "id", "ids"))
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_NO_ENDS: Final = frozenset(
+    ("weight", "value", "time", "timestamp", "date", "label", "labels", "class", "type", "count", "rating", "score")
+)
+"""Names that leave no edge where a header has two columns."""
 
 _SAMPLE: Final = 50
 """The number of lines examined."""
@@ -26,7 +40,6 @@ WHOLE = re.compile(r"[+-]?\d{1,25}(\.0*)?|[+-]?\d{1,25}(\.\d{0,25})?[eE][+-]?\d{
 """A pattern for whole numbers, including notations with decimals or exponents."""
 EXACT: Final = 2**53
 """Above this, numbers with decimals do not represent every whole number."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}.*")
 _SECONDS: Final = 10**8
 """Seconds since 1970, from 1973 on; few graphs have as many nodes."""
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+\w+")
@@ -34,8 +47,22 @@ _TWO_KINDS = re.compile(r"%\s*bip\b|(?<!non-)(?<!not )(?<!not a )\bbipartite\b(?
 _DECIMAL_COMMA = re.compile(r"[^\s,;|]+[ \t]+[^\s,;|]+[ \t]+[+-]?\d+,\d+")
 """Two ids and a weight with a decimal comma; here the comma is not a separator."""
 
+ADJACENCY: Final = (
+    "an adjacency list, a node and its neighbours on each line, is not read; networkx.write_edgelist("
+    "networkx.read_adjlist(FILE), 'edges.txt', data=False) converts it"
+)
+
 CHOOSE: Final = "say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) or workload.ends"
 """The advice in the error if nothing identifies the two ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndPlaces:
+    """The positions of both columns, from 0. two_kinds: whether they number nodes of two kinds separately."""
+
+    source: int
+    target: int
+    two_kinds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +128,20 @@ def layout_of(sample: LineSample, chosen: Sequence[str] | None, *, names: bool, 
     if header is None and (_is_header(first, after, names) or (chosen is not None and not _positions(chosen))):
         header, skip = first, first_line
     at = f"{where}: line {first_line}"
-    ends = _chosen(chosen, header, width, at) if chosen is not None else _ends(header, after if skip else rows, at)
+    _check_layout(sample.lines, rows, where)
+    ends = _chosen(chosen, header, width, at) if chosen is not None else _ends(header, rows, names, at)
     if any(map(_TWO_KINDS.search, sample.comments)):
         ends = replace(ends, two_kinds=True)
     others = [k for k in range(width) if k not in (ends.source, ends.target)]
     ignored = tuple((header[k].strip() if header else "") or f"column {k + 1}" for k in others)
-    weight = others[0] if header is None and chosen is None and others else None
+    weight = next((k for k in others if k > ends.target), None) if header is None and chosen is None else None
     names_of = (header[ends.source], header[ends.target]) if header and skip else None
     return ColumnLayout(separator, width, ends, skip, ignored, weight, names_of)
 
 
 def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> EndPlaces:
     """The ends of a table whose columns all have names. Raises FileError as in `layout_of`."""
-    return _ends(header, (), where) if chosen is None else _chosen(chosen, header, len(header), where)
+    return _ends(header, (), False, where) if chosen is None else _chosen(chosen, header, len(header), where)
 
 
 def two_columns(text: str, path: str) -> tuple[str, str]:
@@ -174,40 +202,59 @@ def _separator(lines: Sequence[tuple[int, str]], names: bool) -> str | None:
 
 def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool) -> bool:
     """Whether the first line is a header, judged by it and by the lines after it."""
-    if _unnamed(first) or _numbers_rows(first, after):
+    rows = [row for row in after if len(row) == len(first)]
+    if len(first) > 2 and not is_number(first[0]) and (_unnamed(first) or _counts_lines([row[0] for row in rows])):
         return True
-    if not any(first) or sum(map(is_number, first)) > 1:
+    numbers = sum(map(is_number, first))
+    if not any(first) or numbers > 1:
         return False
     ends = named_ends(first)
-    if not names:
-        below = bool(after) and _holds_edge(after[0])
-        return (below and not any(map(is_number, first))) or (
-            ends is not None and (below or not marked_only(first, ends))
-        )
-    rows = [row for row in after if len(row) == len(first)]
-    if rows and not any(map(is_number, first)) and all(map(_holds_edge, rows)):
+    below = bool(rows) and all(map(_holds_edge, rows if names else rows[:1]))
+    if numbers == 0 and below:
         return True
+    if ends is not None and not names:
+        return below or len(first[ends.source]) > 1
     if ends is not None:
+        # `u v` may be two nodes; what other lines name too is a node. Concatenated files repeat their header.
+        longer = len(first[ends.source]) > 1 or all(len(row[ends.source]) > 1 for row in rows)
         met = {first[ends.source], first[ends.target]}
-        longer = bool(rows) and all(len(row[k]) > 1 for row in rows for k in (ends.source, ends.target))
-        others = [row for row in rows if list(row) != list(first)]  # concatenated files repeat their header
-        return not any(met.intersection(row) for row in others) and (longer or not marked_only(first, ends))
-    if len(first) == 2 or not rows:
+        return longer and not any(met.intersection(row) for row in rows if row != first)
+    if len(first) == 2 or not names or not rows:
         return False
     columns = zip(first, zip(*rows, strict=True), strict=True)
     return not first[0] or any(not is_number(name) and all(map(is_number, column)) for name, column in columns)
 
 
-def _numbers_rows(first: Sequence[str], after: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line has no number in its first cell, and the lines after it have row numbers there."""
-    if len(first) < 3 or not after or is_number(first[0]):
-        return False
-    return _counts_lines([row[0] for row in after if row])
-
-
 def _unnamed(header: Sequence[str]) -> bool:
     """Whether the first cell is empty and the others count from 0, as pandas writes unnamed columns."""
     return len(header) > 2 and not header[0] and list(header[1:]) == [str(k) for k in range(len(header) - 1)]
+
+
+def named_ends(header: Sequence[str]) -> EndPlaces | None:
+    """The ends, if the names have exactly one pair of `PAIRS`; otherwise None.
+
+    >>> named_ends(["weight", "FromNodeId", "ToNodeId"]), named_ends(["alpha", "beta", "gamma"])
+    (EndPlaces(source=1, target=2, two_kinds=False), None)
+    """
+    pairs = _pairs(header)
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def _pairs(header: Sequence[str]) -> list[EndPlaces]:
+    words = [_word(name) for name in header]
+    return [
+        EndPlaces(j, k, pair == _TWO_KINDS_PAIR)
+        for pair in PAIRS
+        for j, one in enumerate(words)
+        for k, other in enumerate(words)
+        if (one, other) == pair
+    ]
+
+
+def _word(name: str) -> str:
+    """The name in small letters without the words for a node's id: `source` for `source_id`, `1` for `Node1`."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return "".join(word for word in words if word not in _FILLERS)
 
 
 def _holds_edge(row: Sequence[str]) -> bool:
@@ -226,69 +273,87 @@ def _commented(comments: Sequence[str], separator: str | None, width: int) -> li
     return None
 
 
-def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) -> EndPlaces:
-    """The ends by the header; without one the first two of at most three columns."""
+def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], names: bool, at: str) -> EndPlaces:
+    """The ends by the header, or without one the first two columns of whole numbers."""
     if header is None:
-        width = len(rows[0])
-        if width not in (2, 3):
-            more = f" without a header that says more; {CHOOSE}, numbers from 1 too" if width > 3 else ""
-            allowed = "source, target and at most a weight are allowed"
-            raise FileError(f"{at}: {plural(width, 'column')}; {allowed}{more}")
-        whole = [{WHOLE.fullmatch(row[k]) is not None for row in rows if len(row) == width} for k in range(width)]
-        if whole == [{True}, {False}, {True}]:
-            raise FileError(
-                f"{at}: 3 columns without a header, and the second holds no numbers ({rows[0][1][:40]!r}); "
-                f"{CHOOSE}, as in --ends 1,3"
-            )
-        _check_first(rows, at)
-        return EndPlaces(0, 1)
-    pairs = [f"{header[one]}, {header[other]}" for one, other in rivals(header)]
-    if pairs:
-        raise FileError(f"{at}: the header names the ends of an edge twice ({' and '.join(pairs)}); {CHOOSE}")
-    ends = named_ends(header) or only_ends(header)
+        return _first_numbers(rows, names, at)
+    pairs = _pairs(header)
     named = [k for k, name in enumerate(header) if name.strip()]
-    if len(named) == 3 and ends == EndPlaces(named[0], named[1]) and says_nothing(header):
-        _check_first([[row[k] for k in named] for row in rows if len(row) == len(header)], at, header)
-    if ends is None or (_unnamed(header) and rows and not _counts_lines([row[0] for row in rows if row])):
+    if len(pairs) > 1:
+        shown = " and ".join(f"{header[pair.source]}, {header[pair.target]}" for pair in pairs)
+        raise FileError(f"{at}: the header names the ends of an edge twice ({shown}); {CHOOSE}")
+    if not pairs and len(named) == 2 and not any(_word(header[k]) in _NO_ENDS for k in named):
+        return EndPlaces(named[0], named[1])
+    if not pairs:
+        listed = ", ".join(name or "''" for name in header)
         raise FileError(
-            f"{at}: the header ({_shown(header)}) does not say which two columns are the ends of an edge, as source, "
-            f"target do; {CHOOSE}"
+            f"{at}: the header ({listed}) does not say which two columns are the ends of an edge, as source, target "
+            f"do; {CHOOSE}"
         )
-    return ends
+    return pairs[0]
 
 
-def _shown(header: Sequence[str]) -> str:
-    return ", ".join(name or "''" for name in header)
+def _first_numbers(rows: Sequence[Sequence[str]], names: bool, at: str) -> EndPlaces:
+    """The first two columns, or among three or more those of whole numbers, where these are clear."""
+    width = len(rows[0])
+    even = [row for row in rows if len(row) == width]
+    whole = [k for k in range(width) if all(WHOLE.fullmatch(row[k]) for row in even)]
+    if width == 2 or (width == 3 and len(whole) < 2):
+        return EndPlaces(0, 1)
+    if len(whole) == 2 and not (names and whole != [0, 2]):
+        return EndPlaces(whole[0], whole[1])
+    if width == 3:
+        _check_first(even, at)
+        return EndPlaces(0, 1)
+    raise FileError(
+        f"{at}: {plural(width, 'column')}; source, target and at most a weight are allowed without a header that says "
+        f"more; {CHOOSE}, numbers from 1 too; {ADJACENCY}"
+    )
 
 
-def _check_first(rows: Sequence[Sequence[str]], at: str, header: Sequence[str] = ()) -> None:
-    """Raise FileError if the first of three columns contains times or line numbers.
-
-    This applies without a header, and if some of its names have no meaning.
-    """
-    whole = [row for row in rows if len(row) == 3]
-    numbers = [tuple(map(whole_number, row)) for row in whole]
-    weights = any(ids[2] is None and is_number(row[2]) for ids, row in zip(numbers, whole, strict=True))
-    if not whole or len(whole) < len(rows) or weights:
-        return
-    first = [row[0] for row in whole]
-    held = "times" if all(map(_DATE.fullmatch, first)) else ""
-    ids = [(one, two, three) for one, two, three in numbers if None not in (one, two, three)]
-    if not held and len(ids) == len(whole):
-        if all(int(one or 0) >= _SECONDS > int(two or 0) for one, two, _ in ids):
-            held = "times"
-        counts = _counts_lines(first) and not _counts_on([two for _, two, _ in ids])
-        if counts and len(rows) > 2 and len({three for *_, three in ids}) > 1:
-            held = "the numbers of lines"
+def _check_first(rows: Sequence[Sequence[str]], at: str) -> None:
+    """Raise FileError if the first of three columns without a header holds times, or the numbers of lines or nodes."""
+    ids = [[-1 if number is None else number for number in map(whole_number, row)] for row in rows]
+    first, second, third = (list(column) for column in zip(*ids, strict=True))
+    held = ""
+    if min(first) >= _SECONDS > max(second):
+        held = "times"
+    elif len(rows) > 2 and _counts_lines([row[0] for row in rows]) and not _counts_on(second) and len({*third}) > 1:
+        held = "the numbers of lines or of nodes"
     if held:
-        what, ends = "3 columns without a header", ("2,3", "1,2")
-        if header:
-            ends = ",".join(header[-2:]), ",".join(header[-3:-1])
-            what = f"the header ({_shown(header)}) does not say which columns are the ends of an edge"
         raise FileError(
-            f"{at}: {what}, and the first looks like {held} ({first[0][:40]}, ...); {CHOOSE}, "
-            f"as in --ends {ends[0]}, or --ends {ends[1]} where the third is a weight"
+            f"{at}: 3 columns without a header, and the first looks like {held} ({rows[0][0][:40]}, ...); {CHOOSE}, as "
+            f"in --ends 2,3, or --ends 1,2 where the third is a weight; {ADJACENCY}"
         )
+
+
+_COLON = re.compile(r"\s*[^\s,;:]+:(?=[\s,;]|$)")
+_DIMACS = re.compile(r"\s*p\s+[a-z]+\s+\d+\s+\d+\s*")
+_FEWEST_RAGGED: Final = 2
+
+
+def _check_layout(lines: Sequence[tuple[int, str]], rows: Sequence[Sequence[str]], where: str) -> None:
+    """Raise FileError for an adjacency list, and for DIMACS: no two of their columns are the ends of every edge."""
+    number, first = lines[0]
+    begin = next((line for line in lines if not re.match(r"\s*c\b", line[1])), None)
+    if begin and _DIMACS.fullmatch(begin[1]):
+        raise FileError(
+            f"{where}: line {begin[0]}: {begin[1].strip()[:40]!r} begins a DIMACS graph, which is not read; "
+            f"grep '^[ae] ' {where} | cut -d' ' -f2,3 > edges.txt keeps its edges, with ids from 1 (--ids compact)"
+        )
+    colons = all(_COLON.match(line) for _, line in lines)
+    numbers = [[whole_number(word) for word in row] for row in rows]
+    whole = all(None not in row for row in numbers) and len({row[0] for row in numbers}) == len(numbers)
+    ragged = sum(len(row) != len(rows[0]) for row in rows) >= _FEWEST_RAGGED and max(map(len, rows)) > 2
+    if colons or (whole and (ragged or _mutual(numbers))):
+        raise FileError(f"{where}: line {number}: {first.strip()[:40]!r}: {ADJACENCY}")
+
+
+def _mutual(rows: Sequence[Sequence[int | None]]) -> bool:
+    """Whether every node that a line lists lists that line's node too, as far as both lines are known."""
+    listed = {row[0]: {*row[1:]} for row in rows}
+    both = [node in listed[other] for node, others in listed.items() for other in others if other in listed]
+    return max(map(len, rows)) > 2 and len(both) > 2 and all(both)
 
 
 def _counts_lines(words: Sequence[str]) -> bool:
@@ -322,6 +387,5 @@ def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at:
         places = [known.index(word.lower()) for word in chosen]
     if places[0] == places[1]:
         raise FileError(f"{at}: ends: {','.join(chosen)} is one column; two different ones are needed")
-    named = None if header is None else named_ends(header)
-    kinds = named is not None and named.two_kinds and {named.source, named.target} == set(places)
+    kinds = {_word(header[place]) for place in places} == {*_TWO_KINDS_PAIR} if header else False
     return EndPlaces(places[0], places[1], kinds)

@@ -60,14 +60,7 @@ def splits_in(source: ArraySource, split: SplitArrays, nodes: int) -> int:
 
 
 def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
-    """bool[nodes], True at `ids`; a mask bool[nodes] is returned unchanged.
-
-    Raises FileError for invalid or duplicate ids.
-    """
-    if ids.dtype.kind == "b":
-        if ids.shape != (nodes,):
-            raise FileError(f"{where} is {ids.dtype}{list(ids.shape)}; a mask needs [{nodes}]")
-        return frozen(ids)
+    """bool[nodes], True at `ids`. Raises FileError for invalid or duplicate ids."""
     if np.unique(ids).size < ids.size:
         known = " (a mask has bool values, or is named train_mask)" if _looks_like_mask(ids, nodes) else ""
         raise FileError(f"{where} holds a node number more than once; each is allowed once{known}")

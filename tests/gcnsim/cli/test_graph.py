@@ -18,11 +18,10 @@ from gcnsim.graph import build_csr, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.owners import read_partition
 from tests.gcnsim.graph.formats.layouts.published import (
+    write_arrays,
     write_dgl,
     write_ogb_arrays,
     write_ogb_text,
-    write_reddit,
-    write_saint,
 )
 
 
@@ -193,7 +192,7 @@ def test_what_cannot_be_cut_is_one_line(cycle: Path, words: list[str], message: 
 
 
 def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
-    folder = write_saint(tmp_path / "flickr")
+    folder = write_arrays(tmp_path / "flickr")
     lines = _run("info", str(folder)).splitlines()
     assert "homophily       0.000 of 10 edges, -1.000 adjusted for class sizes" in lines
     assert "split           train 6, val 2, test 2" in lines
@@ -205,7 +204,7 @@ def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
 
 
 def test_info_of_several_labels_a_node_claims_no_homophily(tmp_path: Path) -> None:
-    folder = write_saint(tmp_path / "yelp", classes={str(node): [1, 0] for node in range(10)})
+    folder = write_arrays(tmp_path / "yelp", y=np.tile([1, 1, 0], (10, 1)))
     assert "homophily       not computed: needs one class per node" in _run("info", str(folder))
 
 
@@ -218,7 +217,7 @@ def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:
     assert (found["schema"], found["inner_edges"], found["missing"]) == ("gcnsim.graph-dgl/1", [12, 8], [])
 
 
-@pytest.mark.parametrize("write", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+@pytest.mark.parametrize("write", [write_ogb_text, write_ogb_arrays, write_arrays])
 def test_a_published_folder_converts_to_an_archive_with_everything(
     write: Callable[[Path], Path], tmp_path: Path
 ) -> None:
@@ -237,7 +236,7 @@ def test_a_published_folder_converts_to_an_archive_with_everything(
 
 
 def test_an_edge_list_holds_the_edges_alone(tmp_path: Path) -> None:
-    folder, out = write_saint(tmp_path / "data"), tmp_path / "data.txt"
+    folder, out = write_arrays(tmp_path / "data"), tmp_path / "data.txt"
     found = json.loads(_run("convert", str(folder), str(out), "--json"))
     assert found["schema"] == "gcnsim.graph-convert/1"
     assert (found["nodes"], found["edges"], found["features"], found["labels"], found["masks"]) == (10, 10, *[None] * 3)

@@ -215,7 +215,6 @@ UNFITTED = {
     "idle_power",
     "host_power",
     "host_floor",
-    "pue",
     "cache_rate",
     "entries_per_s",
     "staging_bandwidth",

@@ -23,7 +23,7 @@ from gcnsim.graph.load import (
     write_edges,
     write_npz,
 )
-from tests.gcnsim.graph.formats.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
+from tests.gcnsim.graph.formats.layouts.published import write_arrays, write_ogb_arrays, write_ogb_text
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_homophily_needs_an_edge_between_known_nodes(star: Graph) -> None:
     assert (one.edge, one.adjusted) == (1.0, None)
 
 
-@pytest.mark.parametrize("writer", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+@pytest.mark.parametrize("writer", [write_ogb_text, write_ogb_arrays, write_arrays])
 def test_every_layout_says_what_it_needs(tmp_path: Path, writer: Callable[[Path], Path]) -> None:
     folder = writer(tmp_path / "data")
     structure, whole = memory_to_load(folder), memory_to_load(folder, features=True)

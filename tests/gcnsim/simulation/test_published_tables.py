@@ -90,3 +90,12 @@ def test_it_is_written_only_where_it_was_chosen() -> None:
     assert "statistics" not in to_mapping(make_scenario())["partition"]
     assert from_mapping(to_mapping(chosen), "again") == chosen
     assert scenario_hash(chosen) != scenario_hash(make_scenario())
+
+
+def test_settings_whose_counts_have_different_sources_say_so() -> None:
+    scenarios = [make_scenario("reddit", gpus, statistics="published") for gpus in (4, 6)]
+    source = open_source(scenarios[0])
+    (warning,) = (text for text in source.warnings(scenarios) if "sources" in text)
+    assert "4 GPUs: github" in warning
+    assert "6 GPUs: S. Wang et al." in warning
+    assert not [text for text in source.warnings(scenarios[:1]) if "sources" in text]

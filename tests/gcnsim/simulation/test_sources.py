@@ -246,9 +246,11 @@ def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str)
     assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
 
 
-@pytest.mark.parametrize("gpus", [5, 33])
-def test_among_counted_numbers_of_parts_the_boundary_is_the_counted_one(gpus: int) -> None:
+@pytest.mark.parametrize(("gpus", "counted"), [(8, True), (32, True), (5, False), (33, False)])
+def test_only_at_counted_numbers_of_parts_the_boundary_is_certain(gpus: int, counted: bool) -> None:
     scenario = replace(statistics_scenario("reddit", "full-graph"), cluster=ClusterSpec(gpus=gpus))
     accesses = StatisticsSource(dataset("reddit"))
-    assert {accesses.boundary_by(scenario, bound) for bound in RangeEnd} == {1.0}
-    assert "boundary_nodes" not in {assumption.name for assumption in accesses.assumptions(scenario, [scenario])}
+    low, likely, high = (accesses.boundary_by(scenario, bound) for bound in RangeEnd)
+    assert (low, likely, high) == (1.0, 1.0, 1.0) if counted else low < likely == 1.0 < high
+    named = {assumption.name for assumption in accesses.assumptions(scenario, [scenario])}
+    assert ("boundary_nodes" not in named) == counted

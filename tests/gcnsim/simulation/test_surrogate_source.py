@@ -92,14 +92,13 @@ def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() ->
     assert most == sorted(most)
 
 
-def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_answer(
+def test_for_given_figures_published_statistics_answer(
     accesses: SurrogateSource,
 ) -> None:
-    far = make_scenario(gpus=100)
     given = replace(make_scenario(), workload=WorkloadSpec(dataset="yelp", imbalance=1.5))
     single = make_scenario(gpus=1)
     assert accesses.profiled(make_scenario())
-    for scenario in (far, given, single):
+    for scenario in (given, single):
         assert not accesses.profiled(scenario)
     found = accesses.counts(given, 300, RangeEnd.LIKELY)
     assert np.array_equal(found.entries, accesses.published.counts(given, 300, RangeEnd.LIKELY).entries)
@@ -143,9 +142,16 @@ def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
         source.counts(scenario, 128, RangeEnd.LIKELY)
 
 
-def test_parts_beyond_the_profiles_are_known_from_elsewhere(accesses: SurrogateSource) -> None:
-    found = [accesses.evidence(make_scenario(gpus)) for gpus in (24, 32, 40, 64)]
-    assert found == ["profiles", "profiles", "statistics", "statistics"]
+def test_parts_beyond_the_profiles_carry_on_the_last(accesses: SurrogateSource) -> None:
+    scenario = make_scenario(64)
+    assert accesses.evidence(scenario) == "profiles"
+    assert any("extrapolated from the profile at 32" in text for text in accesses.warnings([scenario]))
+    (nodes,) = (one for one in accesses.assumptions(scenario, [scenario]) if one.name == "boundary_nodes")
+    assert "with the shape of the profile at 32 parts" in nodes.basis
+
+
+def test_the_source_of_the_counts_is_named(accesses: SurrogateSource) -> None:
+    assert "boundary by S. Wang et al." in accesses.describe(make_scenario())["text"]
 
 
 @pytest.mark.parametrize(("name", "outlined"), [("yelp", False), (PAPERS, True)])

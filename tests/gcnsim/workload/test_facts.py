@@ -52,8 +52,17 @@ def test_reddit_as_published() -> None:
     assert (reddit.features, reddit.classes, reddit.model, reddit.layers, reddit.hidden) == (602, 41, "gcn", 4, 256)
     assert reddit.entries == 114_615_892
     counted = {row.partitions: row.boundary for row in reddit.boundary}
-    assert sorted(counted) == [2, 3, 4, 6, 8, 16, 32, 64]
-    assert (counted[4], counted[6], counted[32]) == (100_880.0, 89_400.0, 72_569.0)
+    assert sorted(counted) == [2, 3, 4, 8, 16, 32, 64]
+    assert (counted[4], counted[32]) == (100_880.0, 72_569.0)
+    assert [(row.partitions, row.boundary) for row in reddit.elsewhere] == [(6, 89_400.0)]
+
+
+@pytest.mark.parametrize("name", [name for name in datasets() if dataset(name).boundary])
+def test_counts_of_a_dataset_have_one_source(name: str) -> None:
+    facts = dataset(name)
+    (source,) = {row.source for row in facts.boundary}
+    assert dict(facts.citations)["boundary"] == source
+    assert source not in {row.source for row in facts.elsewhere}
 
 
 @pytest.mark.parametrize("name", datasets())

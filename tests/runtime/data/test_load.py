@@ -13,18 +13,9 @@ from runtime.options import Options
 from tests.gcnsim.graph.formats.layouts.published import (
     FEATURES,
     SPLIT,
+    write_arrays,
     write_ogb_arrays,
     write_ogb_text,
-    write_reddit,
-    write_saint,
-)
-from tests.gcnsim.graph.formats.layouts.tools import (
-    write_arrays,
-    write_dgl_csv,
-    write_gnnlab,
-    write_graphbolt,
-    write_igb,
-    write_pagraph,
 )
 
 
@@ -32,7 +23,7 @@ def _masks(dataset: Dataset) -> list[list[int]]:
     return [np.flatnonzero(mask).tolist() for mask in (dataset.train, dataset.val, dataset.test)]
 
 
-@pytest.mark.parametrize("write", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+@pytest.mark.parametrize("write", [write_ogb_text, write_ogb_arrays, write_arrays])
 def test_a_folder_as_published_is_a_data_set(
     write: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,16 +117,6 @@ def test_a_split_that_is_drawn_is_noted(saved: Callable[..., str]) -> None:
     drawn = "no split in the file: 60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
     assert load_dataset(Options(graph=path)).notes == (f"ring: {drawn}",)
     assert load_dataset(Options()).notes == ()
-
-
-@pytest.mark.parametrize(
-    "write", [write_pagraph, write_graphbolt, write_dgl_csv, write_igb, write_gnnlab, write_arrays]
-)
-def test_the_folder_of_a_known_tool_is_a_data_set(write: Callable[[Path], Path], tmp_path: Path) -> None:
-    dataset = load_dataset(Options(graph=str(write(tmp_path / "data"))))
-    assert (dataset.name, dataset.classes, dataset.multilabel) == ("data", 2, False)
-    assert dataset.features.rows(np.arange(10)).tolist() == FEATURES.tolist()
-    assert _masks(dataset) == list(SPLIT.values())
 
 
 def test_labels_of_several_classes_are_kept(saved: Callable[..., str]) -> None:

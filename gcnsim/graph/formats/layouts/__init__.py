@@ -5,45 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnsim.core.errors import FileError
-from gcnsim.graph.formats.layouts.array_folders import ArrayFolder, GnnLabFolder, IgbFolder
+from gcnsim.graph.formats.layouts.array_folders import ArrayFolder
 from gcnsim.graph.formats.layouts.dgl import DglFacts, DglFolder
-from gcnsim.graph.formats.layouts.dgl_datasets import DglCsvFolder, GraphBoltFolder
-from gcnsim.graph.formats.layouts.layout import Layout, refuse_pickles, refuse_relations
+from gcnsim.graph.formats.layouts.layout import Layout, refuse_known, refuse_pickles, refuse_relations
 from gcnsim.graph.formats.layouts.ogb import OgbFolder
-from gcnsim.graph.formats.layouts.scipy_matrices import PaGraphFolder, RedditPair, SaintFolder
 
 __all__ = ["DglFacts", "DglFolder", "Layout", "layout_of"]
 
-_READ = (
-    RedditPair,
-    OgbFolder,
-    SaintFolder,
-    DglFolder,
-    GraphBoltFolder,
-    DglCsvFolder,
-    IgbFolder,
-    GnnLabFolder,
-    PaGraphFolder,
-    ArrayFolder,
-)
+_READ = (OgbFolder, DglFolder, ArrayFolder)
 
-_LOOKED_FOR = (
-    "OGB (raw/edge.csv.gz or raw/data.npz), Reddit (reddit_data.npz with reddit_graph.npz), GraphSAINT (adj_full.npz), "
-    "PaGraph (adj.npz), GraphBolt (metadata.yaml), DGL's CSV (meta.yaml), DGL's partitions (NAME.json with part0/), "
-    "IGB (paper__cites__paper/edge_index.npy), GNNLab (meta.txt with indptr.bin), arrays (edge_index.npy)"
-)
+_LOOKED_FOR = "OGB (raw/edge.csv.gz or raw/data.npz), DGL's partitions (NAME.json with part0/), arrays (edge_index.npy)"
 _MOST_LISTED = 8
 
 
 def layout_of(folder: Path) -> Layout:
     """The layout of the files in `folder`, or in its `raw/`.
 
-    Raises FileError if there is none, for several kinds of nodes, and for pickles, which are never opened.
+    Raises FileError if there is none, for layouts that are not read, for several kinds of nodes, and for pickles, which
+    are never opened.
     """
     for kind in _READ:
         layout: Layout | None = kind.found(folder)
         if layout is not None:
             return layout
+    refuse_known(folder)
     refuse_relations(folder)
     refuse_pickles(folder)
     raise FileError(f"{folder}: no graph in this folder, which holds {_listed(folder)}; looked for: {_LOOKED_FOR}")

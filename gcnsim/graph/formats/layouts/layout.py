@@ -1,24 +1,21 @@
 """The protocol of a published dataset's layout, and shared checks and readers.
 
-Some graphs are refused, because reading them would execute the file's content or needs another library. `Document`
-reads the YAML that describes a DGL dataset, and looks up its keys.
+Some layouts are known by name but not read: a recipe in docs/files.md converts them. Others are refused, because
+reading them would execute the file's content or needs another library.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray
-from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.source import GraphSize, file_text, plain_bytes
@@ -54,10 +51,24 @@ def check_rows(where: str, what: str, shape: tuple[int, ...], nodes: int) -> Non
         raise FileError(f"{where}: {what} have shape {list(shape)}; {nodes} rows, one for each node, are needed")
 
 
-def check_classes(where: str, labels: AnyArray) -> None:
-    """Raise FileError for a negative class, which these files do not use."""
-    if labels.size and labels.min() < 0:
-        raise FileError(f"{where}: a class of {labels.min()}; whole numbers from 0 are allowed")
+KNOWN: Final = {
+    "reddit_data.npz": "Reddit as DGL and PyG download it",
+    "adj_full.npz": "GraphSAINT's layout",
+    "adj.npz": "PaGraph's layout",
+    "metadata.yaml": "GraphBolt's layout",
+    "meta.yaml": "DGL's CSV layout",
+    "indptr.bin": "GNNLab's layout",
+    "paper__cites__paper": "the Illinois Graph Benchmark's layout",
+}
+"""Layouts that are not read, by a file or folder that each has."""
+
+
+def refuse_known(folder: Path) -> None:
+    """Raise FileError if `folder`, its `raw/` or its `processed/` has a layout of `KNOWN`."""
+    for home in (folder, folder / "raw", folder / "processed"):
+        for name, layout in KNOWN.items():
+            if (home / name).exists():
+                raise FileError(f"{home}: {layout} ({name}), not read; convert it to .npz as docs/files.md shows")
 
 
 _PLANETOID = ("x", "tx", "allx", "y", "ty", "ally", "graph")
@@ -138,67 +149,3 @@ def columns_of(path: Path) -> int:
     with plain_bytes(path) as file:
         line = file.readline(2**26)
     return line.count(b",") + 1 if line.strip() else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A mapping of the YAML file at `path`; at: its key path, for messages."""
-
-    path: Path
-    held: dict[str, Any]
-    at: str = ""
-
-    @classmethod
-    def read(cls, path: Path) -> Document:
-        """The whole document. Raises FileError unless it is a mapping."""
-        document = read_yaml(path)
-        if not isinstance(document, dict):
-            raise FileError(f"{path}: a mapping of keys is needed, not {type(document).__name__}")
-        return cls(path, document)
-
-    def inner(self, key: str) -> Document:
-        """The mapping under `key`; empty if missing."""
-        value = self.held.get(key)
-        if value is not None and not isinstance(value, dict):
-            raise self.wrong(key, "a mapping")
-        return Document(self.path, value or {}, f"{self.at}{key}.")
-
-    def entries(self, key: str) -> Iterator[Document]:
-        """The mappings in the list under `key`; empty if missing."""
-        value = self.held.get(key)
-        if value is None:
-            return
-        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-            raise self.wrong(key, "a list of mappings")
-        for index, entry in enumerate(value):
-            yield Document(self.path, entry, f"{self.at}{key}[{index}].")
-
-    def text(self, key: str, default: str | None = None) -> str:
-        """The text under `key`, or `default`."""
-        value = self.held.get(key, default)
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text")
-        return value
-
-    def count(self, key: str) -> int:
-        """The whole number under `key`, from 0."""
-        value = self.held.get(key)
-        if type(value) is not int or value < 0:
-            raise self.wrong(key, "a whole number from 0")
-        return value
-
-    def file(self, key: str) -> Path:
-        """The file that `key` names, in the document's folder. Raises FileError if it is missing or elsewhere."""
-        name = self.text(key)
-        path = self.path.parent / name
-        if Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable():
-            raise self.wrong(key, "a path inside the folder")
-        # Path.is_file raises for a name that is too long for a file, so it is not used.
-        if not os.path.isfile(path):
-            raise FileError(f"{self.path}: {self.at}{key} names {name!r:.80}, which is not there")
-        return path
-
-    def wrong(self, key: str, needed: str) -> FileError:
-        """The error for a value of another kind."""
-        found = "missing" if key not in self.held else f"{self.held[key]!r:.60}"
-        return FileError(f"{self.path}: {self.at}{key} is {found}; {needed} is needed")

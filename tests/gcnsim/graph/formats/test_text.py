@@ -172,18 +172,53 @@ def test_json_and_tuples_are_refused_whatever_ids_are(tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("text", "held"),
     [
-        ("0,5,7\n1,7,2\n2,2,5\n", "the numbers of lines"),
-        ("1 5 7\n2 7 2\n3 2 5\n", "the numbers of lines"),
+        ("0,5,7\n1,7,2\n2,2,5\n", "the numbers of lines or of nodes"),
+        ("1 5 7\n2 7 2\n3 2 5\n", "the numbers of lines or of nodes"),
         ("1082008561,5,7\n1082008562,7,2\n", "times"),
-        ("2020-01-01,5,7\n2020-01-02,7,2\n", "times"),
-        ("2020-01-01T10:00:00Z,a,b\n2020-01-02T10:00:00Z,b,c\n", "times"),
     ],
 )
 def test_times_and_row_numbers_without_a_header_are_no_ends(tmp_path: Path, text: str, held: str) -> None:
-    ids = "names" if "a" in text else "numbers"
     with pytest.raises(FileError, match=f"the first looks like {held} .* --ends 2,3, or --ends 1,2"):
-        _read(tmp_path / "g.csv", text, ids)
-    assert _read(tmp_path / "g.csv", text, ids, ("2", "3")).indices.size == 2 * text.count("\n")
+        _read(tmp_path / "g.csv", text)
+    assert _read(tmp_path / "g.csv", text, ends=("2", "3")).indices.size == 2 * text.count("\n")
+
+
+def test_without_a_header_the_first_two_columns_of_whole_numbers_are_the_ends(tmp_path: Path) -> None:
+    for text in ("2020-01-01,5,7\n2020-01-02,7,2\n", "a,5,0.5,7\nb,7,0.5,2\n"):
+        graph = _read(tmp_path / "g.csv", text)
+        assert (graph.nodes, graph.indices.size, graph.cleaning.ignored[0]) == (8, 4, "column 1")
+
+
+_CYCLE = "".join(f"{k} {(k + 1) % 9} {(k - 1) % 9}\n" for k in range(9))
+_TREE = "0 1 2\n1 3 4 5\n2 6\n3\n4 7\n"
+
+
+@pytest.mark.parametrize("ends", [None, ("1", "2"), ("2", "3")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(_CYCLE, _CYCLE.replace(" ", ","), _TREE, f"# made by hand\n{_TREE}"),
+        *("0: 1 4 7\n1: 0 2 8\n", "ann: bob carl\nbob: ann\n", "0:,1,4\n1:,0,2\n"),
+    ],
+)
+def test_an_adjacency_list_is_refused_whatever_ends_are_asked_for(
+    tmp_path: Path, text: str, ends: tuple[str, str] | None
+) -> None:
+    for name in ("g.txt", "g.csv"):
+        with pytest.raises(FileError, match=r"line [12]: '.*': an adjacency list, .*networkx\.read_adjlist\(FILE\)"):
+            _read(tmp_path / name, text, ends=ends)
+
+
+@pytest.mark.parametrize("text", ["0 1 5\n1 2 3\n2 3 4\n0 3 1\n", "0 1 1\n1 2 1\n2 0 1\n", "7 1 3\n4 2 9\n5 3 4\n"])
+def test_an_edge_list_with_weights_is_no_adjacency_list(tmp_path: Path, text: str) -> None:
+    assert _read(tmp_path / "g.txt", text).cleaning.ignored == ("column 3",)
+
+
+@pytest.mark.parametrize("text", ["p edge 3 2\ne 1 2\ne 2 3\n", "c six nodes\np sp 3 2\na 1 2 5\na 2 3 5\n"])
+@pytest.mark.parametrize("ends", [None, ("2", "3")])
+def test_dimacs_is_named_with_what_to_do(tmp_path: Path, text: str, ends: tuple[str, str] | None) -> None:
+    with pytest.raises(FileError, match=r"line [12]: 'p .*' begins a DIMACS graph, which is not read; grep "):
+        _read(tmp_path / "g.txt", text, ends=ends)
 
 
 @pytest.mark.parametrize(

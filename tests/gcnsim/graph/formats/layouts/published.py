@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph import Graph, build_csr
@@ -28,26 +27,6 @@ SPLIT: dict[str, list[int]] = {"train": [0, 1, 2, 3, 4, 5], "valid": [6, 7], "te
 def ring() -> Graph:
     """The graph that every layout holds."""
     return build_csr(SOURCES, TARGETS, NODES, "ring", features=3, classes=2)
-
-
-def matrix() -> Any:
-    """Both directions of each edge, as publishers store it."""
-    ends = (np.concatenate([SOURCES, TARGETS]), np.concatenate([TARGETS, SOURCES]))
-    return scipy.sparse.coo_matrix((np.ones(2 * NODES), ends), shape=(NODES, NODES))
-
-
-def write_reddit(folder: Path, *, self_loop: bool = False, **changed: AnyArray | None) -> Path:
-    """DGL's and PyG's Reddit: a SciPy coo matrix and `feature`, `label`, `node_types`, `node_ids`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    types = np.zeros(NODES, np.int64)
-    for kind, part in enumerate(SPLIT.values(), start=1):
-        types[part] = kind
-    arrays: dict[str, AnyArray | None] = {"feature": FEATURES, "node_types": types, "node_ids": SOURCES}
-    arrays |= {"label": LABELS, **changed}
-    np.savez_compressed(folder / "reddit_data.npz", allow_pickle=True, **_given(arrays))
-    name = "reddit_self_loop_graph.npz" if self_loop else "reddit_graph.npz"
-    scipy.sparse.save_npz(folder / name, matrix() + scipy.sparse.eye(NODES) if self_loop else matrix())
-    return folder
 
 
 def write_ogb_text(folder: Path, **changed: str | None) -> Path:
@@ -85,16 +64,15 @@ def write_ogb_arrays(folder: Path, **changed: AnyArray | None) -> Path:
     return folder
 
 
-def write_saint(folder: Path, *, classes: object = None, roles: object = None, features: AnyArray = FEATURES) -> Path:
-    """GraphSAINT's four files."""
+def write_arrays(folder: Path, **changed: AnyArray) -> Path:
+    """An array a file, edges as a table."""
     folder.mkdir(parents=True, exist_ok=True)
-    scipy.sparse.save_npz(folder / "adj_full.npz", matrix().tocsr())
-    scipy.sparse.save_npz(folder / "adj_train.npz", matrix().tocsr())
-    np.save(folder / "feats.npy", features.astype(np.float64))
-    known = {str(node): int(label) for node, label in enumerate(LABELS)}
-    (folder / "class_map.json").write_text(json.dumps(known if classes is None else classes))
-    parts = dict(zip(("tr", "va", "te"), SPLIT.values(), strict=True))
-    (folder / "role.json").write_text(json.dumps(parts if roles is None else roles))
+    arrays: dict[str, AnyArray] = {"edge_index": np.stack([SOURCES, TARGETS]), "x": FEATURES, "y": LABELS[:, None]}
+    arrays |= {
+        f"{part}_idx": np.array(nodes) for part, nodes in zip(("train", "val", "test"), SPLIT.values(), strict=True)
+    }
+    for name, array in (arrays | changed).items():
+        np.save(folder / f"{name}.npy", array)
     return folder
 
 

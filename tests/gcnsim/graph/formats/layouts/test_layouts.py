@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,39 +11,25 @@ import pytest
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.graph.formats.layouts import DglFolder
+from gcnsim.graph.formats.layouts.layout import KNOWN
 from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
+from gcnsim.graph.load import memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import (
     FEATURES,
     LABELS,
     NODES,
     SPLIT,
     ring,
+    write_arrays,
     write_dgl,
     write_ogb_arrays,
     write_ogb_text,
-    write_reddit,
-    write_saint,
     zipped,
-)
-from tests.gcnsim.graph.formats.layouts.tools import (
-    write_arrays,
-    write_dgl_csv,
-    write_gnnlab,
-    write_graphbolt,
-    write_igb,
-    write_pagraph,
 )
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
-    "reddit": write_reddit,
     "ogb_text": write_ogb_text,
     "ogb_arrays": write_ogb_arrays,
-    "saint": write_saint,
-    "pagraph": write_pagraph,
-    "graphbolt": write_graphbolt,
-    "dgl_csv": write_dgl_csv,
-    "igb": write_igb,
-    "gnnlab": write_gnnlab,
     "arrays": write_arrays,
 }
 
@@ -62,16 +48,6 @@ def test_each_layout_holds_the_same_data_set(tmp_path: Path, layout: str) -> Non
     assert [np.flatnonzero(mask).tolist() for mask in held.masks] == list(SPLIT.values())
 
 
-@pytest.mark.parametrize("layout", ["reddit", "saint"])
-def test_pyg_keeps_the_same_files_in_raw(tmp_path: Path, layout: str) -> None:
-    WRITERS[layout](tmp_path / "Data" / "raw")
-    (tmp_path / "Data" / "processed").mkdir()
-    (tmp_path / "Data" / "processed" / "data.pt").write_bytes(b"PK")
-    for folder in (tmp_path / "Data", tmp_path / "Data" / "raw"):
-        graph = load_graph(folder)
-        assert (graph.name, graph.content_hash()) == ("Data", ring().content_hash())
-
-
 @pytest.mark.parametrize("layout", WRITERS)
 def test_what_is_not_wanted_stays_unread(tmp_path: Path, layout: str) -> None:
     held = read_nodes(WRITERS[layout](tmp_path / layout), NODES, features=False, labels=False)
@@ -79,14 +55,7 @@ def test_what_is_not_wanted_stays_unread(tmp_path: Path, layout: str) -> None:
     assert held.masks is not None
 
 
-def test_self_loops_of_reddit_are_dropped(tmp_path: Path) -> None:
-    graph = load_graph(write_reddit(tmp_path, self_loop=True))
-    assert graph.cleaning.self_loops_dropped == NODES
-    assert graph.content_hash() == ring().content_hash()
-
-
 def test_what_a_published_folder_holds_beside_is_named(tmp_path: Path) -> None:
-    assert "node_ids" in load_graph(write_reddit(tmp_path / "reddit")).cleaning.ignored
     assert "node_year" in load_graph(write_ogb_arrays(tmp_path / "arrays")).cleaning.ignored
     text = write_ogb_text(tmp_path / "text")
     assert load_graph(text).cleaning.ignored == ()
@@ -120,14 +89,6 @@ def test_ogb_labels_without_a_number_are_unknown_and_several_tasks_are_several_c
     several = read_nodes(folder, NODES).labels
     assert several is not None
     assert (several.shape, several[0].tolist(), load_graph(folder).classes) == ((NODES, 3), [1, 0, 1], 3)
-
-
-def test_saint_lists_are_several_classes_a_node(tmp_path: Path) -> None:
-    folder = write_saint(tmp_path / "yelp", classes={str(node): [node % 2, 1, 0, 0] for node in reversed(range(NODES))})
-    held = read_nodes(folder, NODES)
-    assert held.labels is not None
-    assert held.labels[:2].tolist() == [[0, 1, 0, 0], [1, 1, 0, 0]]
-    assert load_graph(folder).classes == 4
 
 
 class _Trap:
@@ -217,22 +178,6 @@ def test_links_to_nothing_beside_a_dgl_json_are_passed_over(tmp_path: Path) -> N
     assert dgl_folder.facts().missing == ("part1/graph.dgl",)
 
 
-_REDDIT = [
-    ({"feature": FEATURES[:9]}, "features have shape [9, 3]; 10 rows, one for each node, are needed"),
-    ({"label": LABELS + 0.5}, "'label' is float64[10] with the value 0.5; integers are needed"),
-    ({"label": LABELS - 5}, "'label': a class of -5; whole numbers from 0 are allowed"),
-    ({"label": LABELS + 10**7}, "'labels' run up to 10000001; at most 1000000 classes are allowed"),
-    ({"node_types": np.full(NODES, 4)}, "'node_types' run from 4 to 4; 1 train, 2 validation, 3 test"),
-    ({"node_types": None}, "key 'node_types' is missing (found: feature, label, node_ids)"),
-    ({"label": np.array([None] * NODES)}, "is an object array (a pickle), which is never opened"),
-]
-
-
-@pytest.mark.parametrize(("changed", "message"), _REDDIT)
-def test_wrong_reddit_arrays_are_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
-    _refused(write_reddit(tmp_path, **changed), message)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -255,34 +200,6 @@ def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], messag
     _refused(write_ogb_text(tmp_path, **changed), message)
 
 
-@pytest.mark.parametrize(
-    ("classes", "roles", "message"),
-    [
-        ({"0": 1, "10": 0}, None, "class_map.json: node ids run from 0 to 10; 0 to 9, each once, are allowed"),
-        ({"0": [1, 0], "1": [1]}, None, "class_map.json: it must map node ids to classes"),
-        ({"0": 1.5}, None, "class_map.json: it must map node ids to classes"),
-        ({"0": -1}, None, "class_map.json: a class of -1; whole numbers from 0 are allowed"),
-        ({"0": [1, 0]}, None, "class_map.json: classes of 1 nodes; 10 are needed"),
-        ({str(node): [2, 0] for node in range(NODES)}, None, "must be 0 to 1"),
-        ([1, 2], None, "class_map.json: a JSON object is needed, not a list"),
-        (None, {"tr": [0], "va": [1]}, "role.json: 'te' is missing"),
-        (None, {"tr": [0], "va": [1], "te": ["a"]}, "role.json: 'te' must be a list of node ids"),
-        (None, {"tr": [0], "va": [1], "te": [-1]}, "role.json: 'te': node ids run from -1 to -1"),
-        (None, {"tr": [0], "va": [0], "te": []}, "train_mask and val_mask have 1 node in common"),
-    ],
-)
-def test_wrong_saint_json_is_named(tmp_path: Path, classes: object, roles: object, message: str) -> None:
-    _refused(write_saint(tmp_path, classes=classes, roles=roles), message)
-
-
-@pytest.mark.parametrize("name", ["class_map.json", "role.json"])
-def test_a_key_that_saint_json_repeats_is_refused(tmp_path: Path, name: str) -> None:
-    folder = write_saint(tmp_path)
-    key, rest = ('"0": 1', "") if name == "class_map.json" else ('"tr": [0]', '"va": [], "te": [],')
-    (folder / name).write_text(f"{{{rest} {key}, {key}}}")
-    _refused(folder, f"{name}: truncated or altered: key {key[1:3].strip(chr(34))!r} is there more than once")
-
-
 def _refused(folder: Path, message: str) -> None:
     with pytest.raises(GcnsimError) as caught:
         read_nodes(folder, load_graph(folder).nodes)
@@ -294,8 +211,7 @@ def _refused(folder: Path, message: str) -> None:
 @pytest.mark.parametrize("layout", WRITERS)
 def test_every_truncated_file_is_one_line(tmp_path: Path, layout: str) -> None:
     folder = WRITERS[layout](tmp_path / layout)
-    unread = ("adj_train", "num-edge-list")
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(unread)]
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("num-edge-list")]
     assert len(files) >= 2
     for path in files:
         whole = path.read_bytes()
@@ -327,3 +243,80 @@ def test_a_part_of_an_impossible_name_is_refused(tmp_path: Path, name: str) -> N
     assert found is not None
     with pytest.raises(FileError, match=r"ring\.json: part-1: part_graph is '.*; the name of a file is needed"):
         found.facts()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("home", [".", "raw", "processed"])
+def test_a_layout_that_is_known_but_not_read_points_to_the_recipe(tmp_path: Path, name: str, home: str) -> None:
+    (tmp_path / home).mkdir(exist_ok=True)
+    (tmp_path / home / name).write_bytes(b"")
+    for read in (load_graph, memory_to_load, lambda folder: read_nodes(folder, NODES)):
+        with pytest.raises(FileError) as caught:
+            read(tmp_path)
+        assert str(caught.value) == (
+            f"{tmp_path / home}: {KNOWN[name]} ({name}), not read; convert it to .npz as docs/files.md shows"
+        )
+
+
+def test_arrays_of_common_names_are_read_before_a_layout_is_refused(tmp_path: Path) -> None:
+    (write_arrays(tmp_path) / "meta.yaml").write_text("made by hand")
+    assert load_graph(tmp_path).content_hash() == ring().content_hash()
+
+
+def test_an_array_folder_names_what_it_holds_beside(tmp_path: Path) -> None:
+    folder = write_arrays(tmp_path, degrees=LABELS)
+    assert load_graph(folder).cleaning.ignored == ("degrees",)
+    (folder / "test_idx.npy").rename(folder / "odd_one.npy")
+    _refused(folder, "only train_idx.npy, val_idx.npy; all of train_idx.npy, val_idx.npy, test_idx")
+    _refused(folder, "; not understood: degrees.npy, odd_one.npy")
+
+
+def _ogb_of_kinds(folder: Path) -> Path:
+    (folder / "raw" / "relations" / "author___writes___paper").mkdir(parents=True)
+    zipped(folder / "raw" / "num-node-dict.csv.gz", "author,paper\n4,2\n")
+    return folder
+
+
+def _mag240m(folder: Path) -> Path:
+    place = folder / "processed" / "author___writes___paper"
+    place.mkdir(parents=True)
+    np.save(place / "edge_index.npy", np.zeros((2, 3), np.int64))
+    return folder
+
+
+@pytest.mark.parametrize("write", [_ogb_of_kinds, _mag240m])
+def test_several_kinds_of_nodes_are_named_and_refused(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    _refused(write(tmp_path / "kinds"), "with several kinds of nodes (author, paper), which is not read; ")
+
+
+def test_an_archive_that_is_a_packed_folder_is_named_with_what_to_do(tmp_path: Path) -> None:
+    write_ogb_text(tmp_path / "arxiv")
+    packed = tmp_path / "arxiv.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for item in sorted((tmp_path / "arxiv").rglob("*.gz")):
+            archive.write(item, item.relative_to(tmp_path))
+    with pytest.raises(
+        FileError, match=r"OGB's download, not unpacked \(arxiv/raw/edge\.csv\.gz is in it\); unpack it"
+    ):
+        load_graph(packed)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("archive/data.pkl", b"")
+    with pytest.raises(FileError, match=r"a file of PyTorch, a pickle, which runs code when it is read"):
+        load_graph(packed)
+    write_arrays(tmp_path / "ring")
+    with zipfile.ZipFile(packed, "w") as archive:
+        for item in sorted((tmp_path / "ring").iterdir()):
+            archive.write(item, item.relative_to(tmp_path))
+    with pytest.raises(FileError, match=r"a zipped folder \(it holds ring/edge_index, .*\); unpack it and give"):
+        load_graph(packed)
+
+
+def test_an_unknown_folder_is_answered_with_what_it_holds_and_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("none")
+    (tmp_path / "plots").mkdir()
+    with pytest.raises(FileError) as caught:
+        load_graph(tmp_path)
+    line = str(caught.value)
+    assert line.startswith(f"{tmp_path}: no graph in this folder, which holds notes.md, plots/; looked for: ")
+    for name in ("OGB", "DGL", "edge_index.npy"):
+        assert name in line
