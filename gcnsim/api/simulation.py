@@ -17,7 +17,7 @@ from gcnsim.core.errors import FileError
 from gcnsim.core.processes import cores
 from gcnsim.engine import link_rates, timeline
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
+from gcnsim.planning.rows import baseline_s, links_of, memory_report, row_of, run_length
 from gcnsim.planning.study import Studies
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
@@ -117,7 +117,7 @@ def simulate(
     studies.prepare([], [spec], counted(progress, f"simulating {spec.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(spec)
-    baseline = studies.baseline(spec)
+    baseline = baseline_s(studies, spec)
     result = estimate.result
     parts = worker_parts(result.run, result.warm_up)
     workers = balanced_parts(parts, result.metrics.worker, result.metrics.iteration_s)

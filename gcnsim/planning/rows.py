@@ -127,7 +127,7 @@ class RowEvaluator:
             if len(self._baselines) >= MOST_BASELINES:
                 self._baselines.clear()
             with self._templates(compared):
-                self._baselines[compared] = _baseline(studies, scenario)
+                self._baselines[compared] = baseline_s(studies, scenario)
         with self._templates(scenario):
             if interval:
                 estimate = studies.estimate(scenario, bounded=False)
@@ -138,7 +138,7 @@ class RowEvaluator:
         return row
 
 
-def _baseline(studies: Studies, scenario: Scenario) -> float | None:
+def baseline_s(studies: Studies, scenario: Scenario) -> float | None:
     """Return seconds per iteration of full-graph training on the scenario's machine, or None if unknown."""
     if (compared := baseline_of(scenario)) is None:
         return None
