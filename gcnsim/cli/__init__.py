@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
     "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
     "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),
+    "schema": ("gcnsim.cli.schema:schema", "Print the JSON schema of an answer or a file."),
     "doctor": ("gcnsim.cli.doctor:command", "Report what is installed or missing, and which engine simulates."),
 }
 
