@@ -15,6 +15,7 @@ from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
+from gcnsim.simulation.run import fits
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -86,6 +87,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cost_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
         cost_per_epoch=cost_of(rent, epoch_s),
         price=None if rent is None else rent.text,
+        price_of=None if rent is None else rent.of or None,
     )
 
 
@@ -139,11 +141,14 @@ class RowEvaluator:
 
 
 def baseline_s(studies: Studies, scenario: Scenario) -> float | None:
-    """Return seconds per iteration of full-graph training on the scenario's machine, or None if unknown."""
+    """Return seconds per iteration of full-graph training on the scenario's machine, or None if that is unknown or does
+    not fit.
+    """
     if (compared := baseline_of(scenario)) is None:
         return None
     try:
-        return studies.result(compared).metrics.iteration_s
+        full = studies.result(compared)
+        return None if full.fits is False else full.metrics.iteration_s
     except ScenarioError:
         if scenario.method.needs_boundary:
             raise
@@ -154,6 +159,14 @@ def most(result: Result) -> Memory:
     """Return the memory of the worker closest to its GPU's limit. The result must have a memory law."""
     assert result.memory is not None
     return result.memory[tightest(result.memory, result.machine.capacities)]
+
+
+def lacking(result: Result) -> str:
+    """Return the memory that a setting that does not fit lacks: that of GPUs, of servers, or of both."""
+    on_gpus = fits(result.memory, result.machine.capacities) is not False
+    if result.server_fits is False:
+        return "the servers' memory" if on_gpus else "the memory of GPUs and servers"
+    return "the GPUs' memory"
 
 
 def run_length(result: Result) -> RunLength:
