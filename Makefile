@@ -88,7 +88,7 @@ licences: $(DEV) ## List every installed package with version and licence
 constraints: ## Resolve the newest versions of all dependencies into constraints.txt, and their hashes
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
-	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,docs,release]' $(TORCH)
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,docs,release]' $(TORCH)
 	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
 	$(RESOLVE)/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt

@@ -17,7 +17,7 @@ from gcnsim.cli.ids import SizeOption, ids_options, map_path, partition_option, 
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray
-from gcnsim.graph import Graph, graph_notes, load_graph
+from gcnsim.graph import Graph, graph_notes, graph_warnings, load_graph
 from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, METHODS, NODES, OBJECTIVES, RECURSIVE, partition_graph
 from gcnsim.graph.describe import PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
 from gcnsim.graph.formats.nodes import read_nodes
@@ -150,12 +150,19 @@ def command(
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
     if as_json:
-        click.echo(json.dumps(_named(cuts, out), indent=2))
+        own = cuts[0].warnings if len(cuts) == 1 else ()
+        said = {"cleaning": asdict(loaded.cleaning), "warnings": [*graph_warnings(loaded), *own]}
+        click.echo(json.dumps(_named(cuts, out) | said, indent=2))
     elif len(cuts) == 1:
-        print_columns(_lines(cuts[0], out))
+        print_columns([*_lines(cuts[0], out), ("cleaning", str(loaded.cleaning))])
     else:
         _print_rows(cuts)
-    warn([*graph_notes(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
+    warn(
+        [
+            *(graph_notes if len(cuts) > 1 and not as_json else graph_warnings)(loaded),
+            *dict.fromkeys(line for cut in cuts for line in cut.warnings),
+        ]
+    )
 
 
 def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,32 @@ def test_what_cannot_be_cut_is_one_line(cycle: Path, words: list[str], message: 
         _run("partition", str(cycle), *words)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("heavy.graph", "4 3 010\n9 2\n1 1 3\n1 2 4\n1 3\n", "ignored: weights"),
+        ("loop.txt", "0 1\n1 0\n1 1\n1 2\n", "dropped 1 self-loop, added 1 reverse entry"),
+        ("plain.graph", "3 2\n2\n1 3\n2\n", "already clean"),
+    ],
+)
+@pytest.mark.parametrize("parts", ["2", "1,2"])
+def test_a_report_on_a_partition_says_what_reading_dropped(
+    tmp_path: Path, name: str, text: str, says: str, parts: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    cleaning = asdict(load_graph(path).cleaning) | {"ignored": [*load_graph(path).cleaning.ignored]}
+    assert json.loads(_run("partition", str(path), "--parts", parts, "--json"))["cleaning"] == cleaning
+    if parts == "2":
+        assert f"cleaning        {says}" in _run("partition", str(path), "--parts", parts).splitlines()
+
+
+def test_a_report_on_a_partition_has_the_warnings_on_the_graph(tmp_path: Path) -> None:
+    (tmp_path / "gaps.txt").write_text("0 1\n1 2\n2 9\n")
+    found = json.loads(_run("partition", str(tmp_path / "gaps.txt"), "--parts", "2", "--method", "block", "--json"))
+    assert [line for line in found["warnings"] if "isolated" in line and "--ids compact" in line]
+
+
 def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
     folder = write_arrays(tmp_path / "flickr")
     lines = _run("info", str(folder)).splitlines()
@@ -212,7 +239,7 @@ def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:
     folder = write_dgl(tmp_path / "parts")
     lines = _run("info", str(folder)).splitlines()
     assert "inner nodes     6, 4" in lines
-    assert "boundary nodes  in part*/graph.dgl, which only DGL reads" in lines
+    assert "boundary nodes  in part*/graph.dgl, a binary that only DGL reads" in lines
     found = json.loads(_run("info", str(folder), "--json"))
     assert (found["schema"], found["inner_edges"], found["missing"]) == ("gcnsim.graph-dgl/1", [12, 8], [])
 
