@@ -80,6 +80,7 @@ def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -
         yield f"was drawn with seed {origin.seed}, the run with {run.options['seed']}"
 
 
+HOST: Final = "generic-16"
 TRAINED_ON: Final = ("cpu", "cuda")
 PERCENT: Final = "%"
 WARMUP: Final = "warmup"
@@ -99,6 +100,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         "gpus": run.workers,
         "gpus_per_server": run.workers if place is None else place["workers_per_host"],
         "device": device_of(run),
+        "host": HOST,  # a record says no other
         "shared_cores": run.emulation is not None and run.accelerator is None,
         "calibration": calibration,
         "measured_compute": found.path if (found := _measured_for(run, measured)) else None,

@@ -18,7 +18,7 @@ from gcnsim.planning.alternatives import sampler_decides, staging_decides
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
-from gcnsim.planning.rows import cost_of, device_of, rent_of, row_of
+from gcnsim.planning.rows import cost_of, device_of, lacking, rent_of, row_of
 from gcnsim.planning.settings import Grid, overlap_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
@@ -34,14 +34,24 @@ class RowEstimate(NamedTuple):
     @classmethod
     def of(cls, studies: StudyCache, scenario: Scenario, grid: Grid) -> RowEstimate:
         """Return the row of a setting. The full-graph baseline uses the overlap of the question."""
-        compared = baseline_of(scenario, overlap_of(grid))
-        baseline_s = None if compared is None else studies.result(compared).metrics.iteration_s
+        compared = comparable(studies, scenario, grid)
+        full = None if compared is None else studies.result(compared)
+        # What does not fit is compared with nothing.
+        baseline_s = None if full is None or full.fits is False else full.metrics.iteration_s
         return cls(studies.estimate(scenario), baseline_s)
 
     @property
     def scenario(self) -> Scenario:
         """The setting of the row."""
         return self.estimate.scenario
+
+
+def comparable(studies: StudyCache, scenario: Scenario, grid: Grid) -> Scenario | None:
+    """Return the full-graph training that a setting is compared with, with the overlap of the question; None for
+    mini-batches whose graph has no known boundary on so many GPUs."""
+    compared = baseline_of(scenario, overlap_of(grid))
+    unknown = compared is not None and scenario.method.mini_batches and not studies.supports(compared)
+    return None if unknown else compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,8 @@ class WhatIfResult:
     def _reason(self, estimate: Estimate) -> str | None:
         """Return why a row may not be recommended, or None if it may."""
         excluded = self.rule.excludes(estimate.scenario)
-        return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
+        lacks = excluded is None and estimate.result.fits is False
+        return f"does not fit {lacking(estimate.result)}" if lacks else excluded
 
     def recommendation(self) -> Recommendation:
         """Return the recommended setting, the reason, the alternatives and the excluded settings."""
@@ -242,8 +253,6 @@ def summary_sentence(chosen: RowEstimate, *, several: bool) -> str:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
         there = " on the same machine" if several else ""
         text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}{there}"
-    if estimate.result.fits is False:
-        text += "; it does not fit the GPUs' memory"
     return f"{text}."
 
 

@@ -227,7 +227,9 @@ def _refuse_nothing(searched: Search, target: Target | None, book: PriceBook, cl
             "--iterations-needed for these methods"
         )
     if searched.too_large:
-        raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")
+        raise ScenarioError(
+            f"--gpus: none of {searched.too_large} settings fits the memory of GPUs and servers; give more"
+        )
     raise ScenarioError(f"--method: none of {searched.settings} settings is allowed on these machines")
 
 

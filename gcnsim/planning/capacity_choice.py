@@ -289,9 +289,9 @@ def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, 
         return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
     none = f"None of {searched.settings:,} settings on {searched.space}"
     if row.fits is False:
-        return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
+        return f"{none} fits the memory of GPUs and servers; the closest is {point.name}: {about}."
     if not goal.uncertain:
-        held = "fits the GPUs' memory and " if searched.too_large else ""
+        held = "fits the memory and " if searched.too_large else ""
         return f"{none} {held}costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
     paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"

@@ -19,7 +19,7 @@ from gcnsim.planning.capacity_settings import coordinates, name_of
 from gcnsim.planning.certainty import how_to_measure, sensitivity, span_of
 from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.rows import rent_of
+from gcnsim.planning.rows import lacking, rent_of
 from gcnsim.planning.steps import try_changes
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import AssumptionEffect, Change, KnobEffect, Missed, OtherRule
@@ -156,7 +156,7 @@ def _over(change: Change) -> float:
 def _text(closest: Option, goal: Goal, excess: float) -> str:
     """Return how far the closest setting is from the goal, in words."""
     if not closest.fits:
-        return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
+        return f"{name_of(closest.scenario)} does not fit {lacking(closest.candidate.result)}"
     if excess <= 1.0:
         return f"at the stated values it meets the target, but in only {percent(closest.chance(goal))} of the draws"
     return f"at the stated values it is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"

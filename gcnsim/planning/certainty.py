@@ -182,8 +182,6 @@ def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> st
 def how_to_measure(scenario: Scenario, name: str) -> str:
     """Return how to measure an assumption of a question."""
     cluster = scenario.cluster
-    if name == TRANSPORT:
-        return "say what your software does, --transport direct or --transport staged"
     if name in OF_GRAPH:
         return "partition your own graph (--graph)" if scenario.workload.graph is None else "try --partition-seeds 5"
     machine = resolve_machine(cluster)
@@ -284,15 +282,20 @@ def heading_words(scenarios: Sequence[Scenario]) -> str | None:
     return ", ".join(parts) or None
 
 
-def basis_words(scenario: Scenario) -> str | None:
-    """Return the source of the paths between the scenario's GPUs, or None if no data passes between GPUs."""
+def basis_words(studies: StudyCache, scenario: Scenario) -> str | None:
+    """Return the source of the paths between the scenario's GPUs, or None if no data passes between GPUs.
+
+    An assumed transport is followed by the time of `scenario` with the other one.
+    """
     between_gpuses = _distinct([scenario])
     if not between_gpuses:
         return None
     between, machine = between_gpuses[0], resolve_machine(scenario.cluster)
     how = f"transport {between.transport}: {between.why}"
     if TRANSPORT in between.open:
-        how += " (assumed: --transport chooses)"
+        staged = studies.result(replace(scenario, cluster=replace(scenario.cluster, transport=STAGED)))
+        seconds = format_seconds(staged.metrics.iteration_s)
+        how += f" (assumed: --transport chooses), {seconds} if staged through hosts, as gloo does"
     if min(scenario.cluster.gpus, scenario.cluster.gpus_per_server) == 1:
         return how
     if between.nvlink is None:

@@ -14,6 +14,7 @@ from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
+from gcnsim.simulation.run import fits
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -85,6 +86,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cost_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
         cost_per_epoch=cost_of(rent, epoch_s),
         price=None if rent is None else rent.text,
+        price_of=None if rent is None else rent.of or None,
     )
 
 
@@ -141,6 +143,14 @@ def most(result: Result) -> Memory:
     """Return the memory of the worker closest to its GPU's limit. The result must have a memory law."""
     assert result.memory is not None
     return result.memory[tightest(result.memory, result.machine.capacities)]
+
+
+def lacking(result: Result) -> str:
+    """Return the memory that a setting that does not fit lacks: that of GPUs, of servers, or of both."""
+    on_gpus = fits(result.memory, result.machine.capacities) is not False
+    if result.server_fits is False:
+        return "the servers' memory" if on_gpus else "the memory of GPUs and servers"
+    return "the GPUs' memory"
 
 
 def run_length(result: Result) -> RunLength:

@@ -348,11 +348,13 @@ class StudyCache:
         return self._lower[key]
 
     def baseline(self, scenario: Scenario) -> Seconds | None:
-        """Return seconds per iteration of full-graph training on the scenario's machine, or None if unknown."""
+        """Return seconds per iteration of full-graph training on the scenario's machine, or None if that is unknown or
+        does not fit."""
         if (compared := baseline_of(scenario)) is None:
             return None
         try:
-            return self.result(compared).metrics.iteration_s
+            full = self.result(compared)
+            return None if full.fits is False else full.metrics.iteration_s
         except ScenarioError:
             if scenario.method.needs_boundary:
                 raise

@@ -12,8 +12,16 @@ from gcnsim.core.ids import Seconds
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
-from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
-from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
+from gcnsim.planning.answer import (
+    RowEstimate,
+    WhatIfResult,
+    alternatives,
+    by_machine,
+    comparable,
+    machine_key,
+    rivals_of,
+)
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty, decisive
 from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.measured import Measurement, beside_measured
@@ -25,7 +33,16 @@ from gcnsim.planning.simulated_draws import Deadline, simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.time_to_accuracy import Target, target_report
-from gcnsim.results import EnergyReport, FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
+from gcnsim.results import (
+    EnergyReport,
+    FaultFree,
+    PartitionSeeds,
+    Recommendation,
+    Step,
+    StragglerReport,
+    TargetReport,
+    WhatIf,
+)
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
@@ -87,7 +104,7 @@ def what_if(
     chosen = (recommended := if_result.best.estimate).scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
-    recommendation = if_result.recommendation()
+    recommendation = _recommended(studies, if_result)
     other = studies.estimate(chosen) if recommendation.in_results is None else None
     reached = None if target is None else target_report(studies, first, target, estimates, extras.prices, other)
     if reached is not None and target is not None and target.failures and not reached.known:
@@ -147,6 +164,14 @@ def _energy(
     apart = recommended is not None
     asked = ([*estimates, *last], extras.site, studies.seed, target, ends)
     return energy_report(*asked, last_apart=apart)
+
+
+def _recommended(studies: StudyCache, found: WhatIfResult) -> Recommendation:
+    """Return the recommendation; where nothing fits, what would hold it in place of a setting to use."""
+    heavy, recommendation = too_large(studies, found.best.estimate), found.recommendation()
+    if heavy is None:
+        return recommendation
+    return replace(recommendation, verdict=f"None of the settings fits. {heavy[:1].upper()}{heavy[1:]}.")
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
@@ -234,7 +259,7 @@ def _rows(
     on_progress = counted(
         progress, f"simulating {plural(len(settings), 'setting')} and {plural(len(others), 'candidate')}"
     )
-    baselines = filter(None, (baseline_of(setting, overlap_of(grid)) for setting in (*settings, *others)))
+    baselines = filter(None, (comparable(studies, setting, grid) for setting in (*settings, *others)))
     studies.prepare([*baselines, *others], settings, on_progress)
     kept, too_heavy = [], []
     for setting in settings:

@@ -87,7 +87,6 @@ def test_nothing_is_named_where_nothing_stands_out(effects: list[AssumptionEffec
         ("pcie3-x16.latency_s", "on one server, then gcnsim calibrate"),
         ("ethernet.efficiency", "--set cluster.figures=ethernet.efficiency=SHARE"),
         ("ethernet.latency_s", "--set cluster.figures=ethernet.latency_s=VALUE"),
-        ("cluster.transport", "--transport direct or --transport staged"),
         ("workload", "partition your own graph (--graph)"),
         ("partition", "partition your own graph (--graph)"),
     ],
