@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
     "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
     "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),
+    "schema": ("gcnsim.cli.schema:schema", "Print the JSON schema of an answer or a file."),
     "doctor": ("gcnsim.cli.doctor:command", "Report what is installed or missing, and which engine simulates."),
 }
 
@@ -62,6 +63,7 @@ GONE: Final[Mapping[str, str]] = {
     "--purchase": _TO_BUY,
     "--life-years": _TO_BUY,
     "--in-use": _TO_BUY,
+    "--max-wait": "draws are estimated and corrected by a few runs, which takes no longer",
 }
 """Options of earlier versions, and what to do in their place."""
 

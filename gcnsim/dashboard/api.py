@@ -17,7 +17,8 @@ import flask
 import gcnsim
 from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Choice, Number, denied
-from gcnsim.core.json_files import parse_json, shipped_schema
+from gcnsim.core.json_files import parse_json
+from gcnsim.core.schemas import schema_of
 from gcnsim.core.units import SECONDS
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.dashboard.files import Files
@@ -199,7 +200,7 @@ def _first(function: Callable[..., Any]) -> str:
 
 def _answer(name: str) -> dict[str, Any]:
     """The schema of an answer with its definitions, as components; many programs know no references into a schema."""
-    text = json.dumps(shipped_schema(name)).replace('"#/$defs/', f'"#/components/schemas/{name}.')
+    text = json.dumps(schema_of(name)).replace('"#/$defs/', f'"#/components/schemas/{name}.')
     whole = json.loads(text)
     definitions = {f"{name}.{key}": value for key, value in whole.pop("$defs").items()}
     return {f"{name}-answer": {key: value for key, value in whole.items() if key[0] != "$"}} | definitions

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -14,6 +12,7 @@ import gcnsim
 from gcnsim import hardware
 from gcnsim.api.targets import site_of
 from gcnsim.core.errors import GcnsimError
+from gcnsim.core.schemas import schema_of
 from gcnsim.planning.energy import J_PER_KWH
 from gcnsim.scenario.what_if import WhatIf
 from gcnsim.simulation import balanced_parts, worker_parts
@@ -22,7 +21,7 @@ SMALL: dict[str, Any] = {"gpus": 4, "method": "pipegcn", "processes": 1}
 
 
 def asked(schema: str, payload: Any) -> Any:
-    validate(dict(payload), json.loads((Path(gcnsim.__file__).parent / "data" / f"{schema}.schema.json").read_text()))
+    validate(dict(payload), dict(schema_of(schema)))
     return payload["energy"]
 
 
