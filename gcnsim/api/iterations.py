@@ -12,7 +12,7 @@ from gcnsim.api.simulation import simulate, traced
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.planning.rows import row_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress
 from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.results import Row
@@ -151,7 +151,7 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> SettingR
     found = settings(**options)
     if len(found) != 1:
         raise ScenarioError(f"timeline: {len(found)} settings are asked for; allowed: one method at one bandwidth")
-    studies = StudyCache(found[0], cores())
+    studies = Studies(found[0], cores())
     progress("simulating one setting")
     studies.prepare([], found)
     estimate = studies.estimate(found[0])
