@@ -35,7 +35,6 @@ from gcnsim.methods import (
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.what_if import Extras, Grid, scenarios
 from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
@@ -159,7 +158,6 @@ def what_if(question: WhatIf) -> Answer:
     if (question.bandwidth or question.link) and all(cluster.servers == 1 for cluster in clusters):
         given = "--bandwidth" if question.bandwidth else "--link"
         question.note(f"{given}: moves nothing here: all GPUs are in one server (--gpus-per-server spreads them)")
-    max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
     answer = _what_if(
@@ -170,7 +168,7 @@ def what_if(question: WhatIf) -> Answer:
         graph if isinstance(graph, Graph) else None,
         target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
         rule,
-        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s, site_of(question)),
+        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, site_of(question)),
         question.note,
     )
     return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))

@@ -24,7 +24,7 @@ from gcnsim.planning.capacity_answer import recommend as _recommend
 from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
 from gcnsim.planning.capacity_settings import Machines
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress
 from gcnsim.results import Advice, PointReport
 from gcnsim.scenario import Scenario
@@ -48,7 +48,7 @@ class Recommended:
 
     told: Advice
     chosen: Result
-    studies: StudyCache
+    studies: Studies
 
     @property
     def payload(self) -> dict[str, Any]:

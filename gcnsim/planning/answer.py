@@ -20,7 +20,7 @@ from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
 from gcnsim.planning.rows import cost_of, device_of, lacking, rent_of, row_of
 from gcnsim.planning.settings import Grid, overlap_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
 
@@ -32,7 +32,7 @@ class RowEstimate(NamedTuple):
     baseline_s: float | None
 
     @classmethod
-    def of(cls, studies: StudyCache, scenario: Scenario, grid: Grid) -> RowEstimate:
+    def of(cls, studies: Studies, scenario: Scenario, grid: Grid) -> RowEstimate:
         """Return the row of a setting. The full-graph baseline uses the overlap of the question."""
         compared = comparable(studies, scenario, grid)
         full = None if compared is None else studies.result(compared)
@@ -46,7 +46,7 @@ class RowEstimate(NamedTuple):
         return self.estimate.scenario
 
 
-def comparable(studies: StudyCache, scenario: Scenario, grid: Grid) -> Scenario | None:
+def comparable(studies: Studies, scenario: Scenario, grid: Grid) -> Scenario | None:
     """Return the full-graph training that a setting is compared with, with the overlap of the question; None for
     mini-batches whose graph has no known boundary on so many GPUs."""
     compared = baseline_of(scenario, overlap_of(grid))
@@ -164,7 +164,7 @@ def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
 
 
 def by_machine(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
 ) -> list[RowEstimate]:
     """If there are several machines, return the recommended setting and the best setting on each other machine.
     Settings that already have a row are left out.
@@ -178,7 +178,7 @@ def by_machine(
 
 
 def alternatives(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
 ) -> list[tuple[str, str, RowEstimate]]:
     """If several machines were asked for, return two alternatives: the cheapest choice, and the choice with the fewest
     GPUs inside the fastest one's interval.

@@ -21,14 +21,14 @@ from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.rows import lacking, rent_of
 from gcnsim.planning.steps import try_changes
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import AssumptionEffect, Change, KnobEffect, Missed, OtherRule
 from gcnsim.scenario import setting_text
 
 METHOD: Final = "method"
 
 
-def knob_effects(studies: StudyCache, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
+def knob_effects(studies: Studies, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
     """Return the effect of each knob alone, largest first, without knobs of one value."""
     known = {option.setting: option for option in searched.options}
     here = coordinates(chosen.scenario)
@@ -77,7 +77,7 @@ def _word(option: Option, knob: str) -> str:
     return setting_text(option.scenario.method) if knob == METHOD else coordinates(option.scenario)[knob]
 
 
-def assumption_effects(studies: StudyCache, chosen: Option) -> tuple[AssumptionEffect, ...]:
+def assumption_effects(studies: Studies, chosen: Option) -> tuple[AssumptionEffect, ...]:
     """Return the effect of each assumption on what is compared, largest first."""
     effects = []
     for effect in sensitivity(studies, chosen.candidate):
@@ -108,7 +108,7 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
 
 
 def unmet_goal(
-    studies: StudyCache,
+    studies: Studies,
     closest: Option,
     goal: Goal,
     book: PriceBook,
@@ -130,7 +130,7 @@ def unmet_goal(
     return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
 
 
-def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, book: PriceBook) -> Change:
+def _change(studies: Studies, closest: Option, step: KnobChange, goal: Goal, book: PriceBook) -> Change:
     result = studies.result(step.scenario, even=step.even)
     rent = rent_of(step.scenario.cluster, book)
     per_hour = None if rent is None else rent.per_hour

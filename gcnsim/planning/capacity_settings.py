@@ -35,7 +35,7 @@ from gcnsim.planning.capacity_goal import Iterations
 from gcnsim.planning.capacity_search import Setting
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.settings import RATES, candidates, shortlist, usual_rows
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Grid, scenarios
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text, setting_text
 from gcnsim.scenario.machine import resolve_machine
@@ -213,7 +213,7 @@ class Considered:
 
 
 def considered(
-    studies: StudyCache,
+    studies: Studies,
     base: Scenario,
     clusters: Sequence[ClusterSpec],
     machines: Machines,
@@ -270,7 +270,7 @@ def measured_only(every: Considered) -> Considered:
     return replace(every, settings=tuple(kept), shown=every.shown & set(kept))
 
 
-def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
+def _shortlist(studies: Studies, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
     """The candidates of a machine that are worth simulating. If iterations differ by method, keep every method."""
     if training is None:
         return shortlist(studies, home, rule)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.core.errors import plural
-from gcnsim.core.units import format_bytes, format_seconds
+from gcnsim.core.units import format_bytes
 from gcnsim.cost import RESERVED, SYSTEM
 from gcnsim.evidence.like_questions import like_questions
 from gcnsim.hardware import is_file
@@ -22,7 +22,7 @@ from gcnsim.methods.roc import Roc
 from gcnsim.planning.alternatives import known_at_other_sizes
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.records.calibration import Calibration, beyond, content_hash, settings
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -55,7 +55,7 @@ LINKS_ASSUMED = "none: compute is measured; network and message figures are data
 
 
 def provenance(
-    studies: StudyCache,
+    studies: Studies,
     scenario: Scenario,
     estimates: Sequence[Estimate],
     values: Mapping[str, Any] | None = None,
@@ -96,7 +96,6 @@ def provenance(
         like_questions=like_questions(chosen or scenario),
         measured_compute=measured_times(settings),
         question_hash=question,
-        max_wait=studies.max_wait,
     )
 
 
@@ -155,7 +154,7 @@ def _device(machine: Machine) -> str:
     return f"{held}, {servers}; figures: {kinds}{files}"
 
 
-def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
+def _warnings(studies: Studies, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
     accesses, model = studies.accesses, studies.model(scenario)
     settings = [estimate.scenario for estimate in estimates]
     for name in model.assumed:
@@ -175,12 +174,6 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, map(statistics_warning, published))
     yield from filter(None, (_swapping(studies, setting) for setting in settings))
     yield from filter(None, (too_large(studies, estimate) for estimate in estimates))
-    limit = studies.max_wait
-    if limit is not None and not limit.complete:
-        yield (
-            f"{limit.draws} of {limit.wanted} draws of the assumptions simulated within "
-            f"{format_seconds(limit.max_wait_s)}, the others estimated; the number depends on the speed of this machine"
-        )
     exchanging = any(not setting.method.mini_batches for setting in settings)
     if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
@@ -200,7 +193,7 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def too_large(studies: StudyCache, estimate: Candidate | Estimate) -> str | None:
+def too_large(studies: Studies, estimate: Candidate | Estimate) -> str | None:
     """Return a row with a worker or a server that needs more memory than it has, and how many would be enough.
 
     None if the setting fits or its memory is unknown.
@@ -230,7 +223,7 @@ def _server_too_large(scenario: Scenario, result: Result) -> str:
     return f"{setting} does not fit the server's memory ({scenario.cluster.host}): {of}; {held}"
 
 
-def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
+def _would_hold(studies: Studies, scenario: Scenario) -> str:
     if scenario.method.mini_batches:
         return "a smaller mini-batch would"
     if not known_at_other_sizes(scenario, studies.accesses):
@@ -240,7 +233,7 @@ def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
     return f"{held} would hold it"
 
 
-def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
+def _swapping(studies: Studies, scenario: Scenario) -> str | None:
     """For a system that swaps its graph, return what its iteration time omits and what the servers hold. None for
     others.
     """
@@ -286,7 +279,7 @@ LIES = {
 }
 
 
-def batch_words(studies: StudyCache, scenarios: Sequence[Scenario]) -> Iterator[str]:
+def batch_words(studies: Studies, scenarios: Sequence[Scenario]) -> Iterator[str]:
     """Return `dgl: drawn by the GPU, graph and rows on the GPU` for each scenario that trains mini-batches on GPUs."""
     for scenario in scenarios:
         if not scenario.method.mini_batches or resolve_machine(scenario.cluster).kind != "gpu":

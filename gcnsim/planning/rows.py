@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, Final
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import USD, PriceBook, Rent
 from gcnsim.methods import Method, NeighbourBatches
-from gcnsim.planning.candidate import Estimate, full_graph
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.candidate import Estimate, baseline_of, full_graph
+from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
@@ -124,16 +125,16 @@ class RowEvaluator:
         templates: Callable[[Scenario], AbstractContextManager[object]] = lambda _: nullcontext(),
     ) -> None:
         self._book, self._most_workloads, self._templates = book, most_workloads, templates
-        self._studies: dict[Any, StudyCache] = {}
+        self._studies: dict[Any, Studies] = {}
         self._baselines: dict[Scenario, float | None] = {}
 
-    def studies(self, scenario: Scenario) -> StudyCache:
+    def studies(self, scenario: Scenario) -> Studies:
         """Return the study cache of the scenario's workload, without results."""
         key = (scenario.workload, scenario.partition, scenario.run)
         if key not in self._studies:
             if len(self._studies) >= self._most_workloads:
                 self._studies.clear()
-            self._studies[key] = StudyCache(scenario)
+            self._studies[key] = Studies(scenario)
         return self._studies[key]
 
     def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
@@ -143,7 +144,7 @@ class RowEvaluator:
             if len(self._baselines) >= MOST_BASELINES:
                 self._baselines.clear()
             with self._templates(compared):
-                self._baselines[compared] = studies.baseline(scenario)
+                self._baselines[compared] = baseline_s(studies, scenario)
         with self._templates(scenario):
             if interval:
                 estimate = studies.estimate(scenario, bounded=False)
@@ -152,6 +153,21 @@ class RowEvaluator:
             row = row_of(estimate, self._baselines[compared], studies.accesses.name, self._book)
         studies.forget()
         return row
+
+
+def baseline_s(studies: Studies, scenario: Scenario) -> float | None:
+    """Return seconds per iteration of full-graph training on the scenario's machine, or None if that is unknown or does
+    not fit.
+    """
+    if (compared := baseline_of(scenario)) is None:
+        return None
+    try:
+        full = studies.result(compared)
+        return None if full.fits is False else full.metrics.iteration_s
+    except ScenarioError:
+        if scenario.method.needs_boundary:
+            raise
+        return None
 
 
 def most(result: Result) -> Memory:
@@ -183,7 +199,7 @@ def run_length(result: Result) -> RunLength:
     )
 
 
-def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:
+def memory_report(studies: Studies, scenario: Scenario) -> MemoryReport | None:
     """Return the memory of every worker by component and the memory of its device, or None without a memory law."""
     result = studies.result(scenario)
     if result.memory is None:

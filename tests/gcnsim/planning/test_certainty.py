@@ -16,7 +16,7 @@ from gcnsim.planning import certainty as module
 from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.certainty import Difference, basis_words, decisive, label_of, sensitivity
 from gcnsim.planning.recommend import NEAR, Choice
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation.assumed import DRAWS, assumptions_of, other_paths
@@ -34,8 +34,8 @@ def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def shop() -> StudyCache:
-    return StudyCache(scenario())
+def shop() -> Studies:
+    return Studies(scenario())
 
 
 def test_labels_say_what_the_figures_are_fitted_to() -> None:
@@ -44,7 +44,7 @@ def test_labels_say_what_the_figures_are_fitted_to() -> None:
 
 
 @pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
-def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: StudyCache, method: str) -> None:
+def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Studies, method: str) -> None:
     base = scenario(method)
     estimate = shop.estimate(base)
     low, high = central(shop.times(base))
@@ -61,7 +61,7 @@ def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Stu
     assert estimate.high_s > 1.05 * estimate.low_s, "datasheet figures leave more open than that"
 
 
-def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: StudyCache) -> None:
+def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: Studies) -> None:
     chosen = shop.candidate(scenario())
     rows = sensitivity(shop, chosen)
     names = {assumption.name for assumption in assumptions_of(resolve_machine(chosen.scenario.cluster))}
@@ -78,7 +78,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
     assert (spmm.value, spmm.low, spmm.high) == ("50%", "17%", "85%")
 
 
-def test_the_interval_is_of_the_transport_assumed_and_the_other_is_said_beside_it(shop: StudyCache) -> None:
+def test_the_interval_is_of_the_transport_assumed_and_the_other_is_said_beside_it(shop: Studies) -> None:
     base = scenario(method="full-graph")
     assert not other_paths(base)
     staged = shop.result(replace(base, cluster=replace(base.cluster, transport="staged"))).metrics.iteration_s
@@ -90,12 +90,12 @@ def test_the_interval_is_of_the_transport_assumed_and_the_other_is_said_beside_i
     assert "gloo" not in (basis_words(shop, given) or "")
 
 
-def candidate(shop: StudyCache, times: np.ndarray) -> Candidate:
+def candidate(shop: Studies, times: np.ndarray) -> Candidate:
     base = scenario()
-    return Candidate(base, shop.result(base), times, None)
+    return Candidate(base, shop.result(base), times)
 
 
-def test_differences_are_paired(shop: StudyCache) -> None:
+def test_differences_are_paired(shop: Studies) -> None:
     base = shop.candidate(scenario())
     # Always 10 % longer, though each alone is anywhere within a factor of three.
     spread = base.iteration_s * np.geomspace(0.6, 1.8, DRAWS)
@@ -128,7 +128,7 @@ def setting(method: str, seconds: float, ends: dict[str, tuple[float, float]]) -
     for name, (low, high) in ends.items():
         times *= np.where(PLACES[name] < 0, low, high) ** np.abs(PLACES[name])
     result: Any = SimpleNamespace(per_epoch=1, metrics=SimpleNamespace(iteration_s=seconds))
-    return Candidate(decided(method), result, times, None), TimeFactors(
+    return Candidate(decided(method), result, times), TimeFactors(
         times / seconds, ends, seconds, np.ones(DECISIVE_DRAWS)
     )
 

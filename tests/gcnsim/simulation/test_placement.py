@@ -13,7 +13,7 @@ import gcnsim
 from gcnsim.api import simulate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.batches import batch_memory_of, placement_of, sampler_of
@@ -49,7 +49,7 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
     base = scenario(method=method)
     accesses = open_source(base)
     every = [simulate_scenario(base, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
-    found = StudyCache(base).estimate(base)
+    found = Studies(base).estimate(base)
     assert found.iteration_s == every[0], "as numbered"
     assert found.low_s is not None
     assert found.high_s is not None
@@ -66,7 +66,7 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
 def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
     # The extremes of all 24, found by trying them; products of blocks differ pair by pair, not by a part's work alone.
     base = scenario(method="cagnet-1d")
-    found = StudyCache(base).estimate(base)
+    found = Studies(base).estimate(base)
     assert found.low_s is not None
     assert found.high_s is not None
     for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
@@ -75,7 +75,7 @@ def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
 
 
 def test_the_interval_does_not_depend_on_which_server_is_named_first() -> None:
-    either = [StudyCache(requested).estimate(requested) for requested in map(scenario, ("t4,v100-16", "v100-16,t4"))]
+    either = [Studies(requested).estimate(requested) for requested in map(scenario, ("t4,v100-16", "v100-16,t4"))]
     assert either[0].low_s is not None
     assert either[0].high_s is not None
     assert either[0].low_s == pytest.approx(either[1].low_s, rel=1e-2)

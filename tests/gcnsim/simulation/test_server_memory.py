@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import gcnsim
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import Result
@@ -21,7 +21,7 @@ def asked(method: str, host: str, gpus: int, **cluster: Any) -> Scenario:
 
 
 def result(scenario: Scenario) -> Result:
-    return StudyCache(scenario).result(scenario)
+    return Studies(scenario).result(scenario)
 
 
 def test_a_whole_graph_does_not_fit_a_small_server_however_many_there_are() -> None:
