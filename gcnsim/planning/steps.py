@@ -194,7 +194,9 @@ def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
             yield KnobChange(step.knob, step.start, step.end, canonical(changed))
     yield from _of_network(scenario, scenario.cluster)
     yield from _of_servers(scenario, scenario.cluster)
-    if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
+    # Of unequal GPUs, even parts are not the best case: the slowest GPU decides.
+    alike = len(set(scenario.cluster.devices or ("",))) == 1
+    if scenario.cluster.gpus > 1 and scenario.workload.trace is None and alike:
         yield KnobChange("partition", "as it is", EVEN, scenario, even=True)
 
 

@@ -103,6 +103,13 @@ def test_on_one_server_the_network_is_not_used() -> None:
     assert "bandwidth" not in steps
 
 
+def test_even_parts_are_a_step_of_equal_gpus_only() -> None:
+    """An A100 beside a T4: with even parts it waits for the T4."""
+    for devices, steps in (("a100-40,t4", False), ("t4,t4", True)):
+        base = scenario({"name": "full-graph"}, devices=devices.split(","), gpus=4, gpus_per_server=2)
+        assert any(change.even for change in _changes(base, Rule())) is steps
+
+
 def test_on_one_gpu_nothing_is_exchanged() -> None:
     _, steps, idle = stepped(scenario({"name": "pipegcn"}, gpus=1), "pipegcn")
     assert "partition" not in steps
