@@ -63,7 +63,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
     chosen = shop.candidate(scenario())
     rows = sensitivity(shop, chosen)
     names = {assumption.name for assumption in assumptions_of(resolve_machine(chosen.scenario.cluster))}
-    assert {row.name for row in rows} == names | {"workload", "partition", "cluster.transport"}
+    assert {row.name for row in rows} == names | {"workload", "partition", "placement", "cluster.transport"}
     shares = [row.share for row in rows]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)

@@ -21,9 +21,9 @@ from gcnsim.core.ids import FloatArray
 from gcnsim.engine import compile_now, use_reference
 from gcnsim.methods import create_method
 from gcnsim.planning import simulated_draws as module
-from gcnsim.planning.candidate import Candidate, central, estimated_times, placements_of
+from gcnsim.planning.candidate import Candidate, central, estimated_times
 from gcnsim.planning.certainty import Difference
-from gcnsim.planning.simulated_draws import AT_A_TIME, Deadline, competitors, read_max_wait, simulate_draws
+from gcnsim.planning.simulated_draws import Deadline, competitors, read_max_wait, simulate_draws
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MaxWait
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
@@ -187,15 +187,6 @@ def test_the_first_draws_are_simulated_and_the_others_estimated(monkeypatch: pyt
     assert candidate.simulated[:30].tobytes() == full.simulated[:30].tobytes()
     assert candidate.simulated[30:].tobytes() == candidate.estimated[30:].tobytes()
     assert not np.array_equal(full.simulated[30:], full.estimated[30:])
-
-
-def test_of_every_order_of_the_parts_as_many_draws_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = make_scenario(devices="t4,a100-40")
-    studies = StudyCache(scenario)
-    # Each order has its first share of draws, and one of them four more.
-    ends_after(len(placements_of(scenario)) * AT_A_TIME + 4, monkeypatch)
-    assert simulate_draws(studies, studies.candidate(scenario), [], deadline=Deadline(5.0, 0.0))
-    assert studies.max_wait == MaxWait(5.0, AT_A_TIME - 1, DRAWS)
 
 
 @pytest.mark.parametrize("looks", [0, 1])
