@@ -41,7 +41,7 @@ train: $(RUNTIME) ## Install torch too and really train: handwritten digits on 2
 	@$(BIN)/python -m runtime.train $(TRAIN)
 
 test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
-	$(BIN)/python -m pytest -n 2 --dist loadscope
+	$(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --junit-xml=build/tests.xml
 
 check: $(DEV) ## Lint, format, types, and which package imports which
 	$(BIN)/ruff check .
@@ -88,7 +88,7 @@ licences: $(DEV) ## List every installed package with version and licence
 constraints: ## Resolve the newest versions of all dependencies into constraints.txt, and their hashes
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
-	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,docs,release]' $(TORCH)
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,docs,release]' $(TORCH)
 	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
 	$(RESOLVE)/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt

@@ -156,12 +156,12 @@ class Options:
 
     def asdict(self) -> dict[str, Any]:
         """All fields as plain JSON values; a cache size and a number for each layer as typed (`30%`, `25,10`)."""
-        plain = asdict(self)
-        plain["knobs"] = {name: _plain(value) for name, value in self.knobs.items()}
-        return plain
+        document = asdict(self)
+        document["knobs"] = {name: plain(value) for name, value in self.knobs.items()}
+        return document
 
 
-def _plain(value: Held) -> object:
+def plain(value: Held) -> object:
     """A knob's value as typed."""
     if isinstance(value, tuple):
         return PerLayerValues(shares=True).write(value)

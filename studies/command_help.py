@@ -1,7 +1,7 @@
 """The help of every command, put below its heading when the site is built: no copy of it can go stale.
 
 A heading `## gcnsim what-if` or `## python -m runtime.train` of docs/cli.md names a command. Its help is what `--help`
-prints, at a width of 110 columns.
+prints, or `--help-all` where there is that, at a width of 110 columns.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from gcnsim.cli import COMMANDS, root
+from runtime.train.help_groups import EVERY
 
 WIDTH: Final = 110
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
@@ -41,8 +42,10 @@ def commands() -> Mapping[str, click.Command]:
 
 
 def help_of(name: str, command: click.Command) -> str:
-    """What `--help` of a command prints."""
-    return command.get_help(click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH))
+    """What `--help` of a command prints, every option included."""
+    context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+    context.meta[EVERY] = True
+    return command.get_help(context)
 
 
 def with_help(text: str) -> str:

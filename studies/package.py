@@ -22,21 +22,12 @@ from typing import Final
 from studies.hashes import HASHED, ROOT, VERSIONS, hashed, normal
 from tests.docs.examples import TRAIN, ran
 
-_EVERYTHING: Final = ("runtime", "dgl", "caches", "dask", "ray", "recommend", "images", "dashboard")
+_EVERYTHING: Final = ("runtime", "dgl", "caches", "dask", "ray", "recommend", "dashboard")
 _SWEEP: Final = "-m gcnsim sweep --axis cluster.bandwidth=5Gbps,15Gbps --set cluster.gpus=2 --out points"
 _TRACE: Final = (
     "-m gcnsim graph generate block --nodes 300 --edges 900 --out g.npz",
     "-m gcnsim trace record g.npz --parts 2 --epsilon 0.5 --iterations 2 --out g.trace",
 )
-_IMAGE: Final = """
-from gcnsim.core.errors import FileError
-from gcnsim.report.images import write_image
-try:
-    write_image("figure.svg", None)
-except FileError as error:
-    raise SystemExit(f"gcnsim: {error}")
-"""
-
 NEEDS: Final = (
     ("runtime", "-m runtime.train --iterations 1"),
     ("runtime", "-m runtime.profile --quick"),
@@ -133,8 +124,8 @@ def _without_message(environment: Environment, extras: Sequence[str]) -> Iterato
             made = environment.call(line.split(), folder)
             if made.returncode:
                 yield f"{line}: {made.stderr.strip()}"
-        requested = [*((extra, line.split()) for extra, line in NEEDS), ("images", ["-c", _IMAGE])]
-        for extra, arguments in requested:
+        for extra, line in NEEDS:
+            arguments = line.split()
             if extra in extras:
                 continue
             done = environment.call(arguments, folder)

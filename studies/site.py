@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from gcnsim.core.schemas import DOCUMENTS, schema_of, schema_text
 from studies.command_help import with_help
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -29,7 +30,6 @@ _CODE: Final = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 _ITEM: Final = re.compile(r"^(?![ \t]*(?:[-*+]|\d+\.) )(?!\s*$)(.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
 _LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".json": "json", ".toml": "toml", ".txt": "text", "": "text"}
 _EXAMPLE: Final = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
-_SCHEMAS: Final = "gcnsim/data"
 COMMANDS: Final = "docs/cli.md"
 """The page that gets the help of every command."""
 
@@ -132,17 +132,16 @@ def listing(name: str) -> str:
 def schemas() -> str:
     """A section for each JSON schema that comes with the package: what it is of, its first fields, the file."""
     pieces = []
-    for path in sorted((ROOT / _SCHEMAS).glob("*.schema.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
+    for name in sorted(DOCUMENTS):
+        schema = schema_of(name)
         required, known = set(schema.get("required", ())), schema.get("$defs", {})
         rows = [
             f"| `{key}` | {'yes' if key in required else 'no'} | {_kind(field)} | {_says(field, known)} |"
             for key, field in schema.get("properties", {}).items()
         ]
         table = ["| key | required | type | what it is |", "|---|---|---|---|", *rows]
-        whole = f'??? note "{path.name}"\n\n    ```json\n{_indented(path.read_text(encoding="utf-8"))}\n    ```'
-        heading = str(schema.get("title", path.name.removesuffix(".schema.json")))
-        pieces.append("\n\n".join([f"### {heading}", _says(schema), "\n".join(table), whole]))
+        whole = f'??? note "{name}"\n\n    ```json\n{_indented(schema_text(name))}\n    ```'
+        pieces.append("\n\n".join([f"### {schema['title']}", _says(schema), "\n".join(table), whole]))
     return "\n\n".join(pieces) + "\n"
 
 
@@ -181,7 +180,7 @@ def index(nav: Any, title: str = "Pages") -> str:
 
 def schema_index() -> str:
     """The schemas of answers and files as `llms.txt` lists them."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / _SCHEMAS).glob("*.schema.json"))]
+    found = [schema_of(name) for name in sorted(DOCUMENTS)]
     lines = [f"- [{one['title']}](files.html#{anchor(one['title'])}): {_says(one)}\n" for one in found]
     return "".join(["\n## JSON schemas (every `--json` names its own)\n\n", *lines])
 

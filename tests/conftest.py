@@ -57,8 +57,25 @@ def pytest_configure() -> None:
     os.environ["GCNSIM_COMPILE"] = "no"
 
 
-ALONE = ("tests/runtime/", "tests/studies/test_emulated_faults.py", "tests/studies/test_validation_loop.py")
-"""Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
+ALONE = (
+    "tests/runtime/accelerator/test_runs.py",
+    "tests/runtime/cli/test_emulate.py",
+    "tests/runtime/cli/test_me",
+    "tests/runtime/cli/test_microbench.py",
+    "tests/runtime/cli/test_survey.py",
+    "tests/runtime/emulation/",
+    "tests/runtime/exchange/test_neighbours.py",
+    "tests/runtime/launch/test_parent.py",
+    "tests/runtime/launch/test_watch.py",
+    "tests/runtime/measuring/",
+    "tests/runtime/microbench/",
+    "tests/runtime/survey/test_on_",
+    "tests/runtime/train/test_launched.py",
+    "tests/runtime/train/test_meeting.py",
+    "tests/studies/test_emulated_faults.py",
+    "tests/studies/test_validation_loop.py",
+)
+"""Tests of one group: they make network namespaces, agree on ports, or bound and compare times."""
 
 
 def group_of(test: str) -> str:

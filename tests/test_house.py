@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.methods import every_method
-from tests.conftest import group_of
+from tests.conftest import ALONE, group_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for room in ("gcnsim", "runtime", "studies") for path in (ROOT / room).rglob("*.py"))
@@ -268,7 +268,14 @@ def test_one_process_runs_all_tests_of_a_file(only_process: None, place: int) ->
     assert group_of(f"tests/test_house.py::test[{place}::x]") == "tests/test_house.py"
 
 
-def test_tests_of_training_are_one_group() -> None:
-    assert (
-        group_of("tests/runtime/a.py::test") == group_of("tests/runtime/b/c.py::test") != group_of("tests/a.py::test")
+def test_tests_that_measure_or_share_a_network_are_one_group_and_the_others_of_training_are_not() -> None:
+    emulated, measured, learnt = (
+        group_of(f"tests/runtime/{file}::test")
+        for file in ("emulation/test_network.py", "cli/test_measure.py", "methods/test_blocks.py")
     )
+    assert emulated == measured == "alone" != learnt
+
+
+def test_files_of_the_group_are_there() -> None:
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert all(any(file.startswith(beginning) for file in files) for beginning in ALONE)

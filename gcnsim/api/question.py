@@ -154,9 +154,6 @@ def what_if(question: WhatIf) -> Answer:
     book = question.prices or PriceBook()
     clusters = [scenario.cluster for scenario in scenarios(base, grid)]
     book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
-    site = site_of(question, book)
-    if site is not None:
-        site.refuse_idle(clusters)
     max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
@@ -168,7 +165,7 @@ def what_if(question: WhatIf) -> Answer:
         graph if isinstance(graph, Graph) else None,
         target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
         rule,
-        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s, site),
+        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s, site_of(question)),
         question.note,
     )
     return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))

@@ -17,7 +17,7 @@ from gcnsim.api.targets import site_of, target_of, those_measured
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.graph import Graph
-from gcnsim.hardware import PriceBook, amount_in
+from gcnsim.hardware import PriceBook
 from gcnsim.methods import DEFAULT, method_type, methods
 from gcnsim.planning.capacity_answer import Question
 from gcnsim.planning.capacity_answer import recommend as _recommend
@@ -142,8 +142,8 @@ def recommend(recommendation: Recommend) -> Recommended:
     target = target_of(recommendation, rule.methods)
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
-    site = site_of(recommendation, book)
-    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict, site)
+    site = site_of(recommendation)
+    question = Question(_goal(recommendation), _machines(recommendation), rule, book, target, limit, strict, site)
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
@@ -160,11 +160,11 @@ def _scenario(question: Recommend, graph: str | Path | Graph | None) -> Scenario
     return base_of(sections | {"method": {"name": DEFAULT}}, question.overrides)
 
 
-def _goal(question: Recommend, book: PriceBook) -> Goal:
+def _goal(question: Recommend) -> Goal:
     """What is asked for. Raises GcnsimError for a target without its unit."""
     if question.minimise not in MINIMISED:
         raise ScenarioError(f"--minimise: unknown {question.minimise!r}; {nearest(str(question.minimise), MINIMISED)}")
-    budget = read_budget(question.budget, question.hours_per_day, book.exchange)
+    budget = read_budget(question.budget, question.hours_per_day)
     confidence = question.read("confidence")
     goal = Goal(
         minimise=question.minimise,
@@ -172,8 +172,7 @@ def _goal(question: Recommend, book: PriceBook) -> Goal:
         epoch_s=question.read("target_epoch"),
         training_s=question.read("target_hours"),
         per_hour=None if budget is None else budget.per_hour,
-        most_cost=_most_cost(question.max_cost, book),
-        currency=book.exchange.currency,
+        most_cost=question.read("max_cost"),
         confidence=CONFIDENCE if confidence is None else confidence,
         budget=budget,
         accuracy=question.read("target_accuracy"),
@@ -181,13 +180,6 @@ def _goal(question: Recommend, book: PriceBook) -> Goal:
     if confidence is not None and not goal.uncertain:
         raise ScenarioError("--confidence: is the chance of meeting a target; give one, e.g. --target-iteration 0.5s")
     return goal
-
-
-def _most_cost(text: str | None, book: PriceBook) -> float | None:
-    amount = None if text is None else amount_in(text, "--max-cost", book.exchange, per_hour=False)
-    if amount is not None and amount <= 0:
-        raise ScenarioError(f"--max-cost: {text!r} is not allowed; an amount above 0")
-    return amount
 
 
 def _methods(question: Recommend) -> list[str]:

@@ -1,4 +1,4 @@
-"""Parts of a question: when training is done, what may end it early, what its energy and its machine cost.
+"""Parts of a question: when training is done, what may end it early, what its energy costs.
 
 Also what a question with measured compute times asks where it names neither methods nor rates: what was measured.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from gcnsim.core.errors import ScenarioError, nearest
-from gcnsim.core.spellings import known_name
-from gcnsim.hardware import ON_DEMAND, SPOT, PriceBook, amount_in, devices, hosts, is_file, known_device
+from gcnsim.core.errors import ScenarioError
+from gcnsim.hardware import ON_DEMAND, SPOT
 from gcnsim.methods import COMPARED, has_knob, method_type
 from gcnsim.planning.energy import Site
 from gcnsim.planning.failures import Failures
@@ -18,7 +17,7 @@ from gcnsim.planning.time_to_accuracy import ALL, Target
 from gcnsim.planning.what_if import Progress
 from gcnsim.scenario import Scenario
 from gcnsim.scenario.machine import resolve_machine
-from gcnsim.scenario.option import add_pair, flag, listed
+from gcnsim.scenario.option import add_pair, flag
 from gcnsim.scenario.question import Question
 from gcnsim.simulation import measured_methods
 
@@ -47,11 +46,6 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     if accuracy is None and not iterations:
         if first is not None:
             raise ScenarioError(f"{first}: applies to a whole training; give --iterations-needed, or --target-accuracy")
-        if pricing == SPOT and question.purchase:
-            question.note(
-                "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
-                "--interruptions"
-            )
         return None
     if pricing == SPOT and given["interruptions"] is None:
         question.note("interruptions of spot servers are not counted; --interruptions gives their rate per hour")
@@ -59,61 +53,22 @@ def target_of(question: Question, compared: Collection[str]) -> Target | None:
     return Target.of(accuracy, question.runs, iterations, failures)
 
 
-MOST: Final = {
-    "electricity": (1e6, "1,000,000 {currency} a kWh"),
-    "carbon": (100.0, "100kg/kWh"),
+MOST: Final[Mapping[str, tuple[float, str]]] = {
+    "electricity": (1e6, "1,000,000USD/kWh"),
     "gpu_power": (1e5, "100kW"),
 }
 """The most of what a site is given, and as text: more is a slip."""
 
-MOST_PAID: Final = 1e12
 
-
-def site_of(question: Question, book: PriceBook) -> Site | None:
-    """Where the machine stands and whether it may be bought; None where no energy is asked for. Raises ScenarioError
-    for a part of a question."""
-    given = {name: question.read(name) for name in ("carbon", "pue", "gpu_power")}
-    own = {name: question.read(name) for name in ("life_years", "in_use")}
-    amount = question.read("electricity")
-    if amount is not None:
-        amount += book.exchange.currency if amount[-1].isdigit() else ""
-    price = None if amount is None else amount_in(amount, "--electricity", book.exchange, per_hour=False)
-    bought = [] if question.purchase in (None, (), []) else listed(question.purchase)
-    if bought and (price is None or None in own.values()):
-        raise ScenarioError("--purchase: needs --electricity, --life-years and --in-use, all of them")
-    if not bought and (first := next((name for name, value in own.items() if value is not None), None)):
-        raise ScenarioError(f"{flag(first)}: is of a bought server; give --purchase")
-    if price is None and all(value is None for value in given.values()):
-        return None
-    amounts = {"electricity": price, "carbon": given["carbon"], "gpu_power": given["gpu_power"]}
+def site_of(question: Question) -> Site | None:
+    """Where the machine stands; None where no energy is asked for. Raises ScenarioError or UnitError."""
+    given = {name: question.read(name) for name in MOST}
     for name, (most, words) in MOST.items():
-        if (amounts[name] or 0.0) > most:
-            limit = words.format(currency=book.exchange.currency)
-            raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {limit}")
-    if not bought:
-        return Site(price=price, **given)
-    purchases: dict[str, float] = {}
-    for text in bought:
-        name, paid = _purchase(text, book)
-        if name in purchases:
-            raise ScenarioError(f"--purchase: {name or 'any server'} is given twice")
-        purchases[name] = paid
-    return Site(price=price, **given, purchases=purchases, **own)
-
-
-def _purchase(text: str, book: PriceBook) -> tuple[str, float]:
-    """What may be bought, "" for any server, and its price in the currency of costs."""
-    name, _, price = (part.strip() for part in str(text).rpartition("="))
-    paid = amount_in(price, "--purchase", book.exchange, per_hour=False)
-    if not 0 < paid <= MOST_PAID:
-        most = f"{MOST_PAID:,.0f} {book.exchange.currency}"
-        raise ScenarioError(f"--purchase: {price!r} is not allowed; an amount above 0, at most {most}")
-    if not name or is_file(name):
-        return name, paid
-    known = known_device(name) or known_name(name, hosts())
-    if known is None:
-        raise ScenarioError(f"--purchase: unknown device or host {name!r}; {nearest(name, {*devices(), *hosts()})}")
-    return known, paid
+        if (given[name] or 0.0) > most:
+            raise ScenarioError(f"{flag(name)}: {getattr(question, name)!r} is not allowed; at most {words}")
+    if all(value is None for value in given.values()):
+        return None
+    return Site(given["electricity"], given["gpu_power"])
 
 
 RATES: Final = ("epsilon", "rate")

@@ -42,15 +42,32 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "gcnsim.cli.dashboard:command",
         "Serve pages to a browser: sliders, figures, plans.",
     ),
-    "images": ("gcnsim.cli.iterations:images", "Draw the figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's parameters to measurements of a machine."),
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
     "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
     "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),
-    "doctor": ("gcnsim.cli.doctor:command", "Report what is installed or missing, and what each extra would add."),
+    "schema": ("gcnsim.cli.schema:schema", "Print the JSON schema of an answer or a file."),
+    "doctor": ("gcnsim.cli.doctor:command", "Report what is installed or missing, and which engine simulates."),
 }
+
+_BUILDING: Final = "the answer has kWh at the machine and USD; the rest is arithmetic on them"
+_USD: Final = "costs are in US dollars; convert the prices that you give, or the answer"
+_TO_BUY: Final = "the answer has the rent of an hour and the watts; compare them with a purchase in a spreadsheet"
+GONE: Final[Mapping[str, str]] = {
+    "--carbon": _BUILDING,
+    "--pue": _BUILDING,
+    "--currency": _USD,
+    "--exchange": _USD,
+    "--purchase": _TO_BUY,
+    "--life-years": _TO_BUY,
+    "--in-use": _TO_BUY,
+}
+"""Options of earlier versions, and what to do in their place."""
+
+GONE_COMMANDS: Final[Mapping[str, str]] = {"images": "open the page in a browser and print it"}
+"""Commands of earlier versions, and what to do in their place."""
 
 _SHOWN: Final = 60
 """Characters shown of a word that is too long to be a file name."""
@@ -79,6 +96,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of `args`. Raises UsageError with the nearest name."""
+        if args and args[0] in GONE_COMMANDS:
+            raise GcnsimError(f"{args[0]} is gone: {GONE_COMMANDS[args[0]]}")
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"unknown command {args[0]!r}; {nearest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -175,6 +194,8 @@ def _usage(error: click.ClickException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         click.echo(context.get_help())
         return 0
+    if isinstance(error, click.NoSuchOption) and error.option_name in GONE:
+        return _say(f"{error.option_name} is gone: {GONE[error.option_name]}", 2)
     hint = f" (see {context.command_path} --help)" if context is not None else ""
     return _say(f"{error.format_message()}{hint}", 2)
 

@@ -255,7 +255,7 @@ def _print_dgl(facts: DglFacts, as_json: bool) -> None:
             ("inner nodes", _owned(facts.inner_nodes, "node_map")),
             ("edges owned", _owned(facts.inner_edges, "edge_map")),
             ("missing", ", ".join(facts.missing) or "nothing"),
-            ("boundary nodes", "in part*/graph.dgl, which only DGL reads"),
+            ("boundary nodes", f"in {facts.edges_in}"),
         ]
     )
 

@@ -1,5 +1,5 @@
 """Commands about single iterations: `gcnsim simulate` predicts one, `gcnsim compare` shows two side by side, `gcnsim
-timeline` draws a recorded run, `gcnsim images` draws the figures of a page.
+timeline` draws a recorded run.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
@@ -67,36 +66,6 @@ def simulate(
         writes.append(lambda: simulation.to_html(html))
     text = json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation)
     show_and_write(text, *writes)
-
-
-@click.command("images", epilog="Example: gcnsim images answer.html --out figures --format svg")
-@click.argument("page", type=click.Path())
-@click.option("--out", type=click.Path(), required=True, help="Folder for NAME.png or NAME.svg of each figure.")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["png", "svg"]),
-    default="png",
-    show_default=True,
-    help="Format of the images.",
-)
-def images(page: str, out: str, kind: str) -> None:
-    """Draw the figures of PAGE, which another command wrote with --html, as PNG or SVG.
-
-    Needs Chrome or Chromium, and the extra `images` (`gcnsim doctor` says how to install it).
-    """
-    from gcnsim.report.images import page_figures, refuse_without_kaleido, write_image
-
-    check_folder("out", out, read=[page])
-    figures = page_figures(page)
-    refuse_without_kaleido(out)
-    Path(out).mkdir(parents=True, exist_ok=True)
-    with progress() as say:
-        for name, figure in figures.items():
-            say(f"figure {name}")
-            write_image(Path(out) / f"{name}.{kind}", figure)
-    for name in figures:
-        click.echo(str(Path(out) / f"{name}.{kind}"))
 
 
 @click.command("compare")

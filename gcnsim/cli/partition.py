@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ from gcnsim.cli.ids import SizeOption, ids_options, map_path, partition_option, 
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray
-from gcnsim.graph import Graph, graph_notes, load_graph
+from gcnsim.graph import Graph, graph_notes, graph_warnings, load_graph
 from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, METHODS, NODES, OBJECTIVES, RECURSIVE, partition_graph
 from gcnsim.graph.describe import PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
 from gcnsim.graph.formats.nodes import read_nodes
@@ -81,6 +81,20 @@ class _Cut:
         }
 
 
+def _placement_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options --placement and --gpus-per-server."""
+    each = click.option(
+        "--gpus-per-server", type=click.IntRange(min=1), help="GPUs of each server, for --placement balanced."
+    )
+    return click.option(
+        "--placement",
+        type=click.Choice([AS_NUMBERED, BALANCED]),
+        default=AS_NUMBERED,
+        show_default=True,
+        help="Number the parts such that the busiest network card carries least (with --gpus-per-server).",
+    )(each(command))
+
+
 @click.command("partition")
 @click.argument("file", type=click.Path())
 @click.option("--parts", help="Number of parts, one per GPU; or several: 2,4,8.")
@@ -101,14 +115,7 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
-@click.option(
-    "--placement",
-    type=click.Choice([AS_NUMBERED, BALANCED]),
-    default=AS_NUMBERED,
-    show_default=True,
-    help="Number the parts such that the busiest network card carries least (with --gpus-per-server).",
-)
-@click.option("--gpus-per-server", type=click.IntRange(min=1), help="GPUs of each server, for --placement balanced.")
+@_placement_options
 @click.option(
     "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
 )
@@ -150,12 +157,7 @@ def command(
       gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut
       gcnsim graph partition amazon_cs.npz --parts 4 --objective cut --algorithm kway,recursive --balance nodes,edges
     """
-    if (parts is None) == (partition is None):
-        raise click.UsageError("give either --parts or --partition")
-    if (placement == BALANCED) == (gpus_per_server is None):
-        raise click.UsageError("--placement balanced and --gpus-per-server need each other")
-    if partition is not None:
-        _refuse_ways(partition)
+    _refuse_combinations(parts, partition, placement, gpus_per_server)
     options = {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance}
     ways = [] if parts is None else _ways(parts, options)
     allowed = _imbalance(imbalance, ways)
@@ -172,18 +174,24 @@ def command(
         for way in ways:
             say(f"partitioning {loaded.nodes:,} nodes into {plural(way.parts, 'part')} ({way.method})")
             cuts.append(_cut(loaded, masks, way, seed, allowed))
-    if gpus_per_server is not None:
-        cuts = [_balanced(loaded, masks, cut, gpus_per_server) for cut in cuts]
+    cuts = [_balanced(loaded, masks, cut, gpus_per_server) for cut in cuts]
     if out is not None:
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
     if as_json:
-        click.echo(json.dumps(_named(cuts, out), indent=2))
+        own = cuts[0].warnings if len(cuts) == 1 else ()
+        said = {"cleaning": asdict(loaded.cleaning), "warnings": [*graph_warnings(loaded), *own]}
+        click.echo(json.dumps(_named(cuts, out) | said, indent=2))
     elif len(cuts) == 1:
-        print_columns(_lines(cuts[0], out))
+        print_columns([*_lines(cuts[0], out), ("cleaning", str(loaded.cleaning))])
     else:
         _print_rows(cuts)
-    warn([*graph_notes(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
+    warn(
+        [
+            *(graph_notes if len(cuts) > 1 and not as_json else graph_warnings)(loaded),
+            *dict.fromkeys(line for cut in cuts for line in cut.warnings),
+        ]
+    )
 
 
 def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:
@@ -218,6 +226,15 @@ def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
     return IMBALANCE.read(text, "--imbalance")
 
 
+def _refuse_combinations(parts: str | None, partition: str | None, placement: str, gpus_per_server: int | None) -> None:
+    if (parts is None) == (partition is None):
+        raise click.UsageError("give either --parts or --partition")
+    if (placement == BALANCED) == (gpus_per_server is None):
+        raise click.UsageError("--placement balanced and --gpus-per-server need each other")
+    if partition is not None:
+        _refuse_ways(partition)
+
+
 def _refuse_ways(partition: str) -> None:
     """Raises ScenarioError for an option of partitioning that is given with an existing partition."""
     context = click.get_current_context()
@@ -243,7 +260,10 @@ def _described(loaded: Graph, masks: _Masks, owners: Partitioning, seconds: floa
     return _Cut(owners, partition_facts(shares), seconds, role_spreads(masks, owners), partition_warnings(shares))
 
 
-def _balanced(loaded: Graph, masks: _Masks, cut: _Cut, per_server: int) -> _Cut:
+def _balanced(loaded: Graph, masks: _Masks, cut: _Cut, per_server: int | None) -> _Cut:
+    """The partition numbered for servers of so many GPUs; None: as it is."""
+    if per_server is None:
+        return cut
     rows = rows_between(split(loaded, cut.owners))
     order = balanced_order(rows, per_server)
     loads = card_loads(rows, np.stack([np.arange(order.size), order]), per_server).max(axis=1)

@@ -1,7 +1,7 @@
 """JSON documents: finite numbers of limited size, limited nesting, and the format of a schema.
 
-The schemas are bundled with the package (`gcnsim/data/*.schema.json`), for external readers and for these checks. The
-validation library is slow to import, so only functions that read a document import it.
+The schemas come from the classes of the documents (`gcnsim.core.schemas`). The validation library is slow to import, so
+only functions that read a document import it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.core.errors import FileError
+from gcnsim.core.schemas import schema_of
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -34,7 +34,7 @@ _WANTED: Final[Mapping[str, str]] = {
 
 
 def read_json(path: str | Path, schema: str, hint: str = "") -> dict[str, Any]:
-    """Read the document in the file at `path` and check it against the bundled schema `schema`.
+    """Read the document in the file at `path` and check it against the schema `schema`.
 
     hint: what to do if it does not match. Raises FileError, naming the file, the place in it, the value and the
     requirement.
@@ -95,14 +95,6 @@ def canonical(document: Any) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-@cache
-def shipped_schema(name: str) -> Mapping[str, Any]:
-    """The schema `name`: `run` for `run.json`."""
-    text = files("gcnsim").joinpath(f"data/{name}.schema.json").read_text(encoding="utf-8")
-    schema: Mapping[str, Any] = json.loads(text)
-    return schema
-
-
 def mistake(document: object, name: str, part: str = "") -> str | None:
     """The first error in a document of the schema `name`: its place (`bytes.rows[0]`), the value and the requirement.
 
@@ -121,7 +113,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
     # JSON Schema also takes 3.0 for an integer, but no place in a list can be a float.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    schema = shipped_schema(name)
+    schema = schema_of(name, described=False)
     whole = _inlined(schema, schema.get("$defs", {}))
     kind: type[Draft202012Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     return kind(whole["properties"][part] if part else whole)

@@ -1,7 +1,7 @@
 """The JSON of dataclasses: range of a type, key of a field, whether it is optional; and objects as plain data and back.
 
-A field is defined once: its type is the annotation, its description the text below it. `python -m studies.schemas`
-writes the JSON schemas from these, and nothing here runs when an object is created. A class lists in `ADDED` the keys
+A field is defined once: its type is the annotation, its description the text below it. `gcnsim schema`
+prints the JSON schemas of these, and nothing here runs when an object is created. A class lists in `ADDED` the keys
 that its plain data have in addition to its fields; with `MAY_SAY_MORE`, other keys are allowed too.
 
 A field is a key of its name, or of the name in its metadata; None may be omitted. Numbers stay unchanged, except

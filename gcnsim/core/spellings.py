@@ -295,22 +295,10 @@ def power(unit: str) -> UnitAlias:
     return {"w": "W", "watt": "W", "watts": "W", "kw": "kW", "kilowatt": "kW"}.get(unit.lower())
 
 
-_CARBON: Final = re.compile(
-    r"(?P<mass>kg|g|t|lbs?) ?(?:(?:of )?co[2\u2082](?:-?eq?)?)?/(?P<energy>[km]wh)", re.IGNORECASE
-)
-
-
-def carbon(unit: str) -> UnitAlias:
-    """A unit of CO2 per energy.
-
-    >>> carbon("gCO2e/kWh"), carbon("lbs CO2/MWh")
-    ('g/kWh', 'lb/MWh')
-    """
-    match = _CARBON.fullmatch(unit)
-    if match is None:
-        return None
-    mass = match["mass"].lower().removesuffix("s")
-    return f"{mass}/{'MWh' if match['energy'][0] in 'mM' else 'kWh'}"
+def any_case(*units: str) -> Reader:
+    """A reader of these units in any case."""
+    named: dict[str, UnitAlias] = {unit.lower(): unit for unit in units}
+    return lambda unit: named.get(unit.lower())
 
 
 def unknown(_: str) -> UnitAlias:

@@ -266,25 +266,21 @@ ELECTRICITY: Final = Quantity(
     written=("kWh", "MWh"),
     other=spellings.unknown,
 )
-MASS: Final = Quantity(
-    noun="a mass",
-    units={"kg": Fraction(1), "g": Fraction(1, 1000), "t": Fraction(1000)},
-    examples=("1.5kg", "2t"),
-    shown=("t", "kg", "g"),
-    written=("kg", "t", "g"),
-    other=spellings.unknown,
+DOLLARS: Final = Quantity(
+    noun="an amount in US dollars",
+    units={"USD": Fraction(1)},
+    examples=("100USD",),
+    shown=("USD",),
+    written=("USD",),
+    other=spellings.any_case("USD"),
 )
-CARBON: Final = Quantity(
-    noun="a mass of CO2 per kWh",
-    units={
-        f"{mass}/{energy}": size / per
-        for energy, per in (("kWh", 1), ("MWh", 1000))
-        for mass, size in (*MASS.units.items(), ("lb", Fraction(45359237, 10**8)))
-    },
-    examples=("380g/kWh", "0.38kg/kWh", "380kg/MWh"),
-    shown=("kg/kWh", "g/kWh"),
-    written=("g/kWh", "kg/kWh"),
-    other=spellings.carbon,
+PER_KWH: Final = Quantity(
+    noun="a price of electricity in US dollars",
+    units={"USD/kWh": Fraction(1), "ct/kWh": Fraction(1, 100), "USD/MWh": Fraction(1, 1000)},
+    examples=("0.12USD/kWh", "12ct/kWh", "120USD/MWh"),
+    shown=("USD/kWh",),
+    written=("USD/kWh",),
+    other=spellings.any_case("USD/kWh", "ct/kWh", "USD/MWh"),
 )
 
 

@@ -17,11 +17,13 @@ import flask
 import gcnsim
 from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Choice, Number, denied
-from gcnsim.core.json_files import parse_json, shipped_schema
+from gcnsim.core.json_files import parse_json
+from gcnsim.core.schemas import schema_of
 from gcnsim.core.units import SECONDS
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import BusyError, Jobs
+from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.work import API, ASKED, RESULT
 from gcnsim.hardware import is_file
 from gcnsim.methods import is_method
@@ -95,7 +97,7 @@ def _placed(name: str, option: Option, text: str, files: Files) -> str:
     before, equals, last = text.partition("=")
     if name == "overrides" and equals:
         return f"{before}={json.dumps(_within(before.strip(), parse_yaml(last, f'--set {before[:40]}'), files))}"
-    if name in ("price", "purchase") and is_file(before.strip()):
+    if name == "price" and is_file(before.strip()):
         return f"{files.below(before.strip())}={last}"
     if name == "measured":
         value = last if equals and is_method(before.strip()) else text
@@ -156,7 +158,7 @@ def attach(server: flask.Flask, jobs: Jobs, files: Files) -> None:
 
     @server.get("/api/openapi.json")
     def described() -> Any:
-        return flask.jsonify(openapi())
+        return flask.jsonify(openapi() | {"servers": [{"url": outside("/").rstrip("/") or "/"}]})
 
 
 def openapi() -> dict[str, Any]:
@@ -198,7 +200,7 @@ def _first(function: Callable[..., Any]) -> str:
 
 def _answer(name: str) -> dict[str, Any]:
     """The schema of an answer with its definitions, as components; many programs know no references into a schema."""
-    text = json.dumps(shipped_schema(name)).replace('"#/$defs/', f'"#/components/schemas/{name}.')
+    text = json.dumps(schema_of(name)).replace('"#/$defs/', f'"#/components/schemas/{name}.')
     whole = json.loads(text)
     definitions = {f"{name}.{key}": value for key, value in whole.pop("$defs").items()}
     return {f"{name}-answer": {key: value for key, value in whole.items() if key[0] != "$"}} | definitions

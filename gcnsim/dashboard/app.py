@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import flask
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Input, Output, State, dcc, html, no_update
 from dash.dependencies import ClientsideFunction
 from dash.exceptions import PreventUpdate
 
@@ -24,12 +24,13 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import form_callbacks, forms, what_if
+from gcnsim.dashboard.prefix import PrefixedDash, inside, outside
 from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.report.palette import THEMES
 
 
-def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
+def attach_jobs(app: PrefixedDash, jobs: Jobs, files: Files) -> None:
     """Attach the callbacks of the panel."""
 
     @app.callback(
@@ -88,7 +89,7 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
 
 def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, Any]]:
     """The kind of the page's job and its options. Raises GcnsimError."""
-    form = forms.of_path(path)
+    form = forms.of_path(inside(path))
     if form is not None:
         return form.kind, form.options(forms.read(form, query), files)
     question = read_address(query)
@@ -102,7 +103,7 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
     if texts.get("context"):
         shown.append(parts.context(*map(text, texts["context"])))
     names = sorted(item.name for item in job.folder.iterdir() if item.name not in (TEXTS, FIGURES))
-    links = [html.A(name, href=f"/made/{job.key}/{name}", download=name) for name in names]
+    links = [html.A(name, href=outside(f"/made/{job.key}/{name}"), download=name) for name in names]
     shown.append(html.P(["Download: ", *links], className="files"))
     for title, lines in texts.get("lists", []):
         if lines:
@@ -125,7 +126,7 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
 
 def _sheet(sheet: Mapping[str, Any], links: Iterator[str | None]) -> html.Div:
     """A table; the first cell of a row leads to the page that answers it, where there is one."""
-    rows = [[html.A(first, href=link) if (link := next(links, None)) else first, *cells]
+    rows = [[html.A(first, href=outside(link)) if (link := next(links, None)) else first, *cells]
             for first, *cells in sheet["rows"]]  # fmt: skip
     return parts.sheet(sheet["caption"], [head for head, _ in sheet["heads"]], rows, sheet["marked"])
 
@@ -154,9 +155,9 @@ class AppState:
     devices: tuple[str, ...]
 
 
-def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
-    """The pages as a WSGI application. Raises ScenarioError for a host that needs a token."""
-    app = Dash(
+def application(behind: AppState, guard: Guard) -> flask.Flask:
+    """The pages as a WSGI application."""
+    app = PrefixedDash(
         "gcnsim.dashboard",
         title="gcnsim dashboard",
         update_title="",
@@ -167,7 +168,7 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
         add_log_handler=False,
         enable_mcp=False,
     )
-    app.layout = _frame()
+    app.layout = _frame
     _pages(app, behind)
     _slider_callbacks(app, behind)
     _attach_waiting(app, behind.answers)
@@ -176,15 +177,19 @@ def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     server = app.server
     assert isinstance(server, flask.Flask)
     server.logger.setLevel(logging.ERROR)
+    guard.attach(server, app.csp_hashes())  # first: who may not see the pages is told nothing else
+    _refuse_malformed(server, app)
     _routes(server, behind)
     api.attach(server, behind.jobs, behind.files)
-    Guard(host, token, app.csp_hashes()).attach(server)
     return server
 
 
 def _frame() -> html.Div:
     """The frame of every page."""
-    links = [html.A("What-if", href="/"), *(html.A(form.title, href=form.path) for form in forms.FORMS)]
+    links = [
+        html.A("What-if", href=outside("/")),
+        *(html.A(form.title, href=outside(form.path)) for form in forms.FORMS),
+    ]
     return html.Div(
         [
             dcc.Location(id="url", refresh=False),
@@ -203,7 +208,7 @@ def _frame() -> html.Div:
     )
 
 
-def _pages(app: Dash, behind: AppState) -> None:
+def _pages(app: PrefixedDash, behind: AppState) -> None:
     """The page of an address, once the theme (light or dark) is known, and what pages do in the browser."""
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks")
@@ -232,6 +237,7 @@ def _pages(app: Dash, behind: AppState) -> None:
     def page(theme: str | None, path: str, search: str | None) -> Any:
         if theme is None:
             return no_update
+        path = inside(path)
         form = forms.of_path(path)
         if form is not None:
             return forms.layout(form, search, behind.files)
@@ -246,7 +252,7 @@ def _pages(app: Dash, behind: AppState) -> None:
         return [*wrong, what_if.layout(question, what_if.Lists(behind.datasets, behind.devices, *paths), own)]
 
 
-def _slider_callbacks(app: Dash, behind: AppState) -> None:
+def _slider_callbacks(app: PrefixedDash, behind: AppState) -> None:
     """The callbacks of the controls of the What-if page."""
     fields = what_if.FIELDS
     outputs = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
@@ -304,7 +310,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
         ]
 
 
-def _attach_waiting(app: Dash, answers: Answers) -> None:
+def _attach_waiting(app: PrefixedDash, answers: Answers) -> None:
     """Attach the callbacks of what is seen while an answer is computed: the sliders' values, how far it is, Cancel."""
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "shown"),
@@ -339,6 +345,34 @@ def _attach_waiting(app: Dash, answers: Answers) -> None:
     def cancel(_: int, tab: str) -> Any:
         answers.turn(str(tab)[:MOST_TAB])
         return "old", parts.alert("cancelled; what is dimmed is of earlier settings")
+
+
+UPDATE: Final = "/_dash-update-component"
+"""The address at which a page asks for an update."""
+
+
+def _refuse_malformed(server: flask.Flask, app: PrefixedDash) -> None:
+    """Answer 400 to an update that no page of this version asks for; Dash would fail at it, with 500."""
+
+    def known(asked: Any) -> bool:
+        callback = app.callback_map.get(asked["output"]) if isinstance(asked.get("output"), str) else None
+        if callback is None or not isinstance(asked.get("outputs"), dict | list):
+            return False
+        for name in ("inputs", "state"):
+            given = asked.get(name, [])
+            if not isinstance(given, list) or len(given) != len(callback[name]):
+                return False
+            for entry in (one for item in given for one in (item if isinstance(item, list) else [item])):
+                if not isinstance(entry, dict) or not {"id", "property"} <= entry.keys():
+                    return False
+        return True
+
+    @server.before_request
+    def refuse() -> None:
+        if flask.request.path == UPDATE and flask.request.method == "POST":
+            asked = flask.request.get_json()
+            if not isinstance(asked, dict) or not known(asked):
+                flask.abort(400)
 
 
 def _routes(server: flask.Flask, behind: AppState) -> None:

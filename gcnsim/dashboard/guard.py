@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -34,9 +35,11 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII | re.IGNORECASE)
+
 ASK: Final = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>gcnsim: token</title></head><body><main>'
-    '<h1>gcnsim dashboard</h1><p>{said}</p><form method="post" action="/token"><label>Token '
+    '<h1>gcnsim dashboard</h1><p>{said}</p><form method="post" action="{root}/token"><label>Token '
     '<input type="password" name="token" autocomplete="current-password" required></label> <button>Open</button>'
     "</form></main></body></html>"
 )
@@ -64,17 +67,25 @@ def policy(hashes: Sequence[str]) -> str:
 
 
 class Guard:
-    """Checks every request before and after it is answered. names: allowed host names."""
+    """Checks every request before and after it is answered.
 
-    def __init__(self, host: str, token: str | None, hashes: Sequence[str]) -> None:
+    names: host names that browsers may use besides this machine's own; with a token, any name is allowed. Raises
+    ScenarioError for a host that needs a token, and for a name that is none.
+    """
+
+    def __init__(self, host: str, token: str | None, names: Sequence[str] = ()) -> None:
         checked(host, token)
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ScenarioError(f"--allow-host: {name[:80]!r} is not allowed; allowed: a host name without port")
         self._token = token
-        self._names = {*LOOPBACK, "[::1]"} if token is None else None
-        self._policy = policy(hashes)
+        self._names = {*LOOPBACK, "[::1]", *map(str.lower, names)} if token is None else None
+        self._policy = ""
         self._seal = hmac.new(os.urandom(32), b"dashboard", hashlib.sha256).hexdigest()
 
-    def attach(self, server: flask.Flask) -> None:
-        """Guard all pages of `server`."""
+    def attach(self, server: flask.Flask, hashes: Sequence[str]) -> None:
+        """Guard all pages of `server`. hashes: of the scripts in its pages."""
+        self._policy = policy(hashes)
         server.config["MAX_CONTENT_LENGTH"] = LARGEST
         server.before_request(self._before)
         server.after_request(self._after)
@@ -83,8 +94,9 @@ class Guard:
 
     def _before(self) -> Any:
         request = flask.request
-        if self._names is not None and _name(request.host) not in self._names:
-            return _plain("this name is not one of this machine's own", 403)
+        if self._names is not None and (name := _name(request.host).lower()) not in self._names:
+            hint = f"--allow-host {name} allows it" if _NAME.fullmatch(name) else "--allow-host NAME allows others"
+            return _plain(f"this name is not one of this machine's own ({hint})", 403)
         if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and request.method != "GET":
             return _plain("asked by a page of another site", 403)
         if self._token is None or request.path == "/token" or self._entered():
@@ -107,8 +119,10 @@ class Guard:
         """Set a cookie for a correct token, and redirect to the address without it."""
         if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
             return _token_form("This is not the token.", 401)
-        answer = flask.redirect("/" if flask.request.path == "/token" else flask.request.path, 303)
-        answer.set_cookie(COOKIE, self._seal, httponly=True, samesite="Strict", secure=flask.request.is_secure)
+        root = flask.request.script_root
+        answer = flask.redirect(root + ("/" if flask.request.path == "/token" else flask.request.path), 303)
+        secure = flask.request.is_secure
+        answer.set_cookie(COOKIE, self._seal, path=root or "/", httponly=True, samesite="Strict", secure=secure)
         return answer
 
     def _after(self, answer: flask.Response) -> flask.Response:
@@ -130,7 +144,7 @@ def _plain(message: str, code: int) -> flask.Response:
 
 
 def _token_form(message: str, code: int) -> flask.Response:
-    return flask.Response(ASK.format(said=message), code, mimetype="text/html")
+    return flask.Response(ASK.format(said=message, root=flask.request.script_root), code, mimetype="text/html")
 
 
 def _failed(error: Exception) -> Any:

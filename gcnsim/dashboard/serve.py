@@ -19,14 +19,14 @@ from gcnsim.dashboard.jobs import Jobs
 if TYPE_CHECKING:
     import flask
 
+    from gcnsim.dashboard.guard import Guard
+
 THREADS: Final = 32
 """Most threads wait: for a row, or for the page's next question."""
 
 
 @contextmanager
-def application_of(
-    host: str, token: str | None, files: str | Path, processes: int | None = None
-) -> Iterator[flask.Flask]:
+def application_of(guard: Guard, files: str | Path, processes: int | None = None) -> Iterator[flask.Flask]:
     """The pages as a WSGI application; files: the folder that contains all files pages may open.
 
     Raises ScenarioError.
@@ -47,7 +47,7 @@ def application_of(
             jobs = Jobs(places["jobs"])
             try:
                 behind = AppState(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
-                yield application(behind, host, token)
+                yield application(behind, guard)
             finally:
                 jobs.end()
     finally:
@@ -55,19 +55,32 @@ def application_of(
 
 
 def serve(
-    host: str, port: int, token: str | None, files: str | Path, processes: int | None, ready: Callable[[str], None]
+    host: str,
+    port: int,
+    guard: Guard,
+    files: str | Path,
+    processes: int | None,
+    prefix: str,
+    ready: Callable[[str], None],
 ) -> None:
-    """Serve until stopped; ready: called with the address. Raises ScenarioError if the address is not available."""
+    """Serve until stopped.
+
+    prefix: as in `gcnsim.dashboard.prefix`. ready: called with the address. Raises ScenarioError if the address is not
+    available.
+    """
+    from gcnsim.dashboard.prefix import Prefixed, read_prefix
+
+    prefix = read_prefix(prefix, "--prefix")
     # Do not log queued requests: a slider's answer takes longer than its next move.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    with application_of(host, token, files, processes) as pages:
+    with application_of(guard, files, processes) as pages:
         import waitress
 
         from gcnsim.dashboard.guard import LARGEST
 
         try:
             server = waitress.create_server(
-                pages,
+                Prefixed(pages, prefix),
                 host=host,
                 port=port,
                 threads=THREADS,
@@ -83,5 +96,5 @@ def serve(
         # An end request must reach the main thread: waitress drops exceptions raised while it reads a connection.
         running = Thread(target=server.run, name="waitress", daemon=True)
         running.start()
-        ready(f"http://{'[' + host + ']' if ':' in host else host}:{server.effective_port}/")
+        ready(f"http://{'[' + host + ']' if ':' in host else host}:{server.effective_port}{prefix}/")
         running.join()

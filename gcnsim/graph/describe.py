@@ -25,6 +25,7 @@ from gcnsim.core.errors import plural
 from gcnsim.core.ids import AnyArray, BoolArray, Int32Array, IntArray
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.formats.columns import whole_number
 from gcnsim.graph.parts import Part, Partitioning
 
 
@@ -296,9 +297,9 @@ def graph_warnings(graph: Graph) -> tuple[str, ...]:
     """One line for each property that the graph's owner probably did not intend.
 
     Many isolated nodes usually come from ids with gaps, because every number below the largest id is a node. A first
-    line of names that appear on no other line may be a header.
+    line of names that appear on no other line may be a header. Names may be one number in two spellings.
     """
-    return tuple(line for line in (_isolated(graph), _first_line(graph)) if line)
+    return tuple(line for line in (_isolated(graph), _first_line(graph), _spelled_twice(graph)) if line)
 
 
 def graph_notes(graph: Graph) -> tuple[str, ...]:
@@ -332,4 +333,25 @@ def _first_line(graph: Graph) -> str | None:
     return (
         f"{graph.name}: the first line ({first}, {second}) may be a header, because its names occur on no other line; "
         f"--ends {first},{second} (workload.ends) treats it as one"
+    )
+
+
+def _spelled_twice(graph: Graph) -> str | None:
+    """A line on names that are the same number, such as `1e+05` and `100000`."""
+    if not isinstance(graph.original_ids, tuple):
+        return None
+    names, pairs = graph.original_ids, list[tuple[str, str]]()
+    begin = graph.cleaning.second_kind_from
+    for kind in (names[:begin], names[begin:]):
+        met: dict[int, str] = {}
+        for name in kind:
+            number = whole_number(name)
+            if number is not None and met.setdefault(number, name) != name:
+                pairs.append((met[number], name))
+    if not pairs:
+        return None
+    more = f" (and {len(pairs) - 1:,} more)" if len(pairs) > 1 else ""
+    return (
+        f"{graph.name}: {' and '.join(pairs[0])}{more} are two names, though the same number: two nodes; --ids compact "
+        "reads numbers"
     )

@@ -32,8 +32,9 @@ from gcnsim.graph.formats.edges import (
     read_edges,
     read_parquet,
 )
+from gcnsim.graph.formats.foreign import refuse_foreign
 from gcnsim.graph.formats.npz import NPY, edge_table_size, read_edge_table, read_npz, stored_size
-from gcnsim.graph.formats.source import GraphSize, file_start, file_text, text_size
+from gcnsim.graph.formats.source import GraphSize, file_start, file_text, limits_named, text_size
 from gcnsim.graph.formats.table import BANNER, read_matrix_market, read_metis
 
 if TYPE_CHECKING:
@@ -172,6 +173,11 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
         raise GraphError(f"ids: {ids!r} is not allowed; {nearest(ids, IDS)}")
     if ends is not None and len(ends) != 2:
         raise GraphError(f"ends: {','.join(ends)!r} is not allowed; two are needed, as in source,target")
+    with limits_named(source):
+        return _loaded(source, ids, ends)
+
+
+def _loaded(source: Path, ids: str, ends: Sequence[str] | None) -> Graph:
     if source.is_dir():
         _refuse_ids(source, ids, ends)
         from gcnsim.graph.formats.layouts import layout_of  # only for folders
@@ -180,6 +186,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     start = file_start(source, len(BANNER))
     plain = source.with_suffix("") if source.suffix.lower() == ".gz" else source
     name, suffix, where = plain.stem, plain.suffix.lower(), str(source)
+    refuse_foreign(source, suffix, SUFFIXES)
     if suffix == ".npz" or start.startswith(b"PK"):
         _refuse_ids(source, ids, ends)
         return read_npz(source, name)
@@ -194,7 +201,8 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
             if start.startswith(MAGIC)
             else f"unknown graph format {plain.suffix!r}"
         )
-        raise FileError(f"{source}: {what}; known: {', '.join(sorted(SUFFIXES))}")
+        hint = "" if b"\0" in start else "; an edge list is read under a name that ends in .txt"
+        raise FileError(f"{source}: {what}; known: {', '.join(sorted(SUFFIXES))}{hint}")
     text = file_text(source)
     matrix = suffix == ".mtx" or text.startswith(BANNER)
     if not matrix and suffix in _EDGE_LISTS:

@@ -34,15 +34,11 @@ from gcnsim.hardware.pricing import (
     PRICINGS,
     SPOT,
     USD,
-    ExchangeRate,
     PriceBook,
     Rent,
-    amount_in,
-    exchange_rates,
 )
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
-    BOUNDS,
     CACHE,
     CORE,
     PLAIN,

@@ -14,7 +14,6 @@ from gcnsim.core.spellings import known_name
 from gcnsim.core.stamps import Stamp, stamp_of
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import (
-    BOUNDS,
     DEVICE,
     DEVICE_FACTS,
     DEVICE_OPTIONAL,
@@ -94,23 +93,21 @@ def refuse_missing(path: str, raw: dict[str, Any], needed: Sequence[str]) -> Non
 
 
 def own_figure(raw: object, key: str, where: str, *, zero: bool = False, whole: bool = False) -> Figure:
-    """The figure `key`, above 0 and within its bounds; a share is at most 100%. zero: 0 is allowed. whole: must be a
+    """The figure `key`, above 0; a share is at most 100%. zero: 0 is allowed. whole: must be a
     whole number. Raises FileError.
     """
     quantity = QUANTITIES[key]
     share = quantity is units.FRACTION and key != "work_spread"
     figure = read_figure(raw, quantity, where)
-    least, most = BOUNDS.get(key, (0.0, 1.0 if share else math.inf))
+    most = 1.0 if share else math.inf
     for value in (figure.low, figure.value, figure.high):
         if value is None:
             continue
-        if (value > 0.0 or (zero and value == 0.0)) and least <= value <= most and not (whole and value % 1):
+        if (value > 0.0 or (zero and value == 0.0)) and value <= most and not (whole and value % 1):
             continue
         limit = "a whole number of at least 1" if whole else "of at least 0" if zero else "above 0"
         if share:
             limit = "above 0% and at most 100%"
-        if key in BOUNDS:
-            limit = f"at least {least:g} and at most {most:g}"
         raise FileError(f"{where}: {value if quantity is None else quantity.exact(value)} is not allowed; {limit}")
     return figure
 

@@ -270,7 +270,7 @@ class HostProfile:
     cards read that of GPUs.
 
     host_power: power of a server without its GPUs, with its switch port, over their board power; it is host_floor, in
-    watts, at least. pue: power of the building over that of its servers.
+    watts, at least.
 
     Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
     and has had less; else slice_s.
@@ -309,7 +309,6 @@ class HostProfile:
     wake_s: Annotated[Figure | None, units.SECONDS, OF_CALIBRATIONS] = None
     host_power: Annotated[Figure | None, None, "site"] = None
     host_floor: Annotated[Figure | None, units.POWER, "site"] = None
-    pue: Annotated[Figure | None, None, "site"] = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
@@ -326,7 +325,7 @@ CACHE: Final[Table] = declared(DeviceProfile, "cache")
 POWER: Final[Table] = declared(DeviceProfile, "power")
 """Power of a GPU: its board's, and the shares of it that a computing, a waiting and an unused GPU draw."""
 SITE: Final[Table] = declared(HostProfile, "site")
-"""Power of the rest of a server over its GPUs' board power, its least, and that of its building over the server's."""
+"""Power of the rest of a server over its GPUs' board power, and its least."""
 CALIBRATED: Final[Table] = declared(HostProfile, OF_CALIBRATIONS)
 """Host figures that only calibrations contain."""
 PROFILES: Final = (DeviceProfile, LinkProfile, HostProfile)
@@ -334,8 +333,6 @@ QUANTITIES: Final[Table] = {name: quantity for kind in PROFILES for name, quanti
 """The quantity of each figure of a profile."""
 ZERO_ALLOWED: Final = frozenset(name for kind in PROFILES for name in declared(kind, ZERO))
 """Figures that may be zero; a rate or a share of one may not."""
-BOUNDS: Final = {"pue": (1.0, 10.0)}
-"""The least and the most of a figure, where that is not 0 and a share's 100 %."""
 
 
 def above_limit(figures: Mapping[str, Figure | None], given: Collection[str]) -> tuple[str, str] | None:

@@ -192,7 +192,7 @@ def alternatives(
     if priced:
         cheapest = min(priced, key=lambda choice: _price(choice, book))
         unit = "iterations" if cheapest.estimate.result.per_epoch == 1 else "epochs"
-        cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {unit}"
+        cost = f"{_price(cheapest, book)[0]:.2g} USD per 1,000 {unit}"
         why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; bandwidth has no price"

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
-from gcnsim.hardware import SPOT, PriceBook, instance_of
+from gcnsim.hardware import SPOT, PriceBook
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import (
     Decision,
@@ -102,7 +102,6 @@ def recommend(
     asked, line = [resolve_machine(cluster) for cluster in clusters], ""
     refuse_unused_figures(asked, energy=question.site is not None)
     if question.site is not None:
-        question.site.refuse_idle(clusters)
         site, line = without_lower(question.site, asked)
         refuse_power(asked, site)
         question = replace(question, site=site)
@@ -134,7 +133,7 @@ def recommend(
     decision = decide(studies, searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
-    said = [text for text in (line, _unbought(question.site, decision.ranked[0].scenario.cluster)) if text]
+    said = [line] if line else []
     advice = replace(advice, provenance=replace(advice.provenance, warnings=(*said, *advice.provenance.warnings)))
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
 
@@ -206,14 +205,7 @@ def _energy(studies: StudyCache, chosen: Option, question: Question, training: T
     if question.site is None:
         return None
     row, rows = studies.estimate(chosen.scenario), [] if training is None else [training]
-    return energy_report([row], question.site, studies.seed, question.prices, question.target, rows)
-
-
-def _unbought(site: Site | None, chosen: ClusterSpec) -> str:
-    """That the choice has no purchase price, where other machines have one."""
-    if site is None or not site.purchases or site.paid(chosen) is not None:
-        return ""
-    return f"{chosen.host if instance_of(chosen.host) else chosen.device}: no purchase price"
+    return energy_report([row], question.site, studies.seed, question.target, rows)
 
 
 def _refuse_nothing(searched: Search, target: Target | None, book: PriceBook, clusters: Sequence[ClusterSpec]) -> None:

@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.core.errors import ScenarioError, nearest
+from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import shown
 from gcnsim.core.ids import FloatArray, Iteration, Seconds
-from gcnsim.core.units import format_number, format_seconds
-from gcnsim.hardware import ExchangeRate, amount_in
+from gcnsim.core.units import DOLLARS, format_number, format_seconds
+from gcnsim.hardware import USD
 from gcnsim.planning.failures import Amount, Failures
 from gcnsim.scenario import Scenario
 
@@ -33,7 +33,7 @@ class Work:
     """The work of a setting in iterations, and its price per hour.
 
     per_epoch: iterations in which every training node is used once. training: iterations until the training is done,
-    None if that is not asked or unknown. per_hour: price in the currency of costs, None if unknown. failures: what ends
+    None if that is not asked or unknown. per_hour: US dollars, None if unknown. failures: what ends
     the training early, on so many servers.
     """
 
@@ -75,7 +75,7 @@ class Goal:
     training_s: Seconds | None = None
     per_hour: float | None = None
     most_cost: float | None = None
-    currency: str = "USD"
+    currency: str = USD
     confidence: float = CONFIDENCE
     budget: Budget | None = None
     accuracy: float | None = None
@@ -227,11 +227,10 @@ class Budget:
         return f"a {self.period}{used}"
 
 
-def read_budget(text: object, hours_per_day: object, exchange: ExchangeRate) -> Budget | None:
-    """Parse a budget such as 500USD/month or 10EUR/hour; None for None.
+def read_budget(text: object, hours_per_day: object) -> Budget | None:
+    """Parse a budget such as 500USD/month or 10USD/hour; None for None.
 
-    hours_per_day: hours of use, None for 24. The amount is converted to the currency of `exchange`. Raises
-    ScenarioError.
+    hours_per_day: hours of use, None for 24. Raises ScenarioError or UnitError.
     """
     if text is None:
         if hours_per_day is not None:
@@ -239,15 +238,18 @@ def read_budget(text: object, hours_per_day: object, exchange: ExchangeRate) -> 
         return None
     match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise ScenarioError(f"--budget: {shown(text)} is not money over time; write e.g. 500USD/month, 2EUR/hour")
+        raise ScenarioError(f"--budget: {shown(text)} is not money over time; write e.g. 500USD/month, 2USD/hour")
     unit = match[2].lower()
     if unit not in NAMES:
         hint = nearest(unit, sorted(set(NAMES.values())))
         raise ScenarioError(f"--budget: {shown(text)}: unknown time {match[2]!r}; {hint}")
-    amount = amount_in(match[1], "--budget", exchange, per_hour=False)
+    try:
+        amount = DOLLARS.parse(match[1])
+    except UnitError as error:
+        raise UnitError(f"--budget: {error}") from None
     if amount <= 0:
         raise ScenarioError(f"--budget: {shown(text)} is not allowed; an amount above 0")
-    return Budget(amount, exchange.currency, NAMES[unit], _hours(hours_per_day, NAMES[unit]))
+    return Budget(amount, USD, NAMES[unit], _hours(hours_per_day, NAMES[unit]))
 
 
 def _hours(value: object, period: str) -> float:

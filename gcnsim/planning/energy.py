@@ -1,16 +1,15 @@
-"""Energy of a setting by the busy and waiting times of its GPUs, its cost and CO2; buying a machine against renting it.
+"""Energy of a setting at the machine, by the busy and waiting times of its GPUs, and what its electricity costs.
 
 Power is linear in the busy share of the time (Fan, Weber and Barroso 2007, "Power provisioning for a warehouse-sized
 computer"): a GPU draws one share of its board power while it computes, a smaller one while it waits, and the least if
 nobody uses it. The rest of a server and the switch draw a share of its GPUs' board power all the time, a fixed power at
-least, and the building takes all of it times its PUE (The Green Grid). The shares are assumed, with ranges in the
-catalogue, and a draw of the answer draws them too. In a draw, GPUs are busy for the share of the time that was
-simulated at the stated values.
+least. The building is not included. The shares are assumed, with ranges in the catalogue, and a draw of the answer
+draws them too. In a draw, GPUs are busy for the share of the time that was simulated at the stated values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, NamedTuple
@@ -20,15 +19,12 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import FloatArray
 from gcnsim.core.units import FRACTION, POWER
-from gcnsim.hardware import Figure, PriceBook, is_file
+from gcnsim.hardware import USD, Figure, is_file
 from gcnsim.planning.candidate import Estimate, central
-from gcnsim.planning.capacity_goal import DAYS
 from gcnsim.planning.certainty import figure_words
 from gcnsim.planning.failures import NEVER_S, Failures
-from gcnsim.planning.rows import rent_of
 from gcnsim.planning.time_to_accuracy import Target
-from gcnsim.results import Assumed, EnergyReport, EnergyRow, OwnOrRent, TargetRow
-from gcnsim.scenario import ClusterSpec
+from gcnsim.results import Assumed, EnergyReport, EnergyRow, TargetRow
 from gcnsim.scenario.machine import Machine
 from gcnsim.scenario.machine_profiles import GIVEN
 from gcnsim.simulation.assumed import Assumption, gpus_of_a_server, position, power_figures
@@ -36,72 +32,21 @@ from gcnsim.simulation.assumed import Assumption, gpus_of_a_server, position, po
 J_PER_KWH: Final = 3.6e6
 ASKED: Final = "as asked"
 """The reference of a figure that an option gives."""
-HOURS_PER_MONTH: Final = 24.0 * DAYS["month"]
 COMPUTING: Final = "computing_watts"
 """The figure of a GPU that holds the watts of `--gpu-power`, the same in every draw."""
-NEVER_MONTHS: Final = 1200.0
-"""Months after which a purchase practically never pays: 100 years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where the machine stands, as asked; None: not given.
 
-    pue: energy of the building over that of its machines. price: of a kWh. carbon: kg CO2 a kWh. gpu_power: watts of a
-    computing GPU. purchases: price of a server by its host or GPU, "" for any. life_years: until a server is worth
-    nothing. in_use: share of all hours in which it trains. lower: GPUs whose board draws less than gpu_power, and so as
-    much as without it. Money is in the currency of costs.
+    price: of a kWh, in US dollars. gpu_power: watts of a computing GPU. lower: GPUs whose board draws less than
+    gpu_power, and so as much as without it.
     """
 
-    pue: float | None = None
     price: float | None = None
-    carbon: float | None = None
     gpu_power: float | None = None
-    purchases: Mapping[str, float] | None = None
-    life_years: float = 0.0
-    in_use: float = 1.0
     lower: frozenset[str] = frozenset()
-
-    def _priced(self, cluster: ClusterSpec) -> dict[str, str | None]:
-        """By GPU of a cluster's servers, the name under which their price is given: the host, else the GPU, else that
-        of any server; None: none."""
-        given = self.purchases or {}
-        return {
-            name: next((each for each in (cluster.host, name, "") if each in given), None)
-            for name in devices_by_server(cluster)
-        }
-
-    def paid(self, cluster: ClusterSpec) -> float | None:
-        """The price of all servers of the cluster; None: not given."""
-        names = self._priced(cluster)
-        prices = {device: (self.purchases or {})[name] for device, name in names.items() if name is not None}
-        return sum(prices[device] for device in devices_by_server(cluster)) if len(prices) == len(names) else None
-
-    def refuse_idle(self, clusters: Collection[ClusterSpec]) -> None:
-        """Raise ScenarioError for the price of a server that no machine of the question has, or that another price
-        replaces everywhere, and for a machine with the prices of some of its servers alone."""
-        used: set[str | None] = set()
-        have: set[str] = set()
-        for cluster in clusters:
-            names = self._priced(cluster)
-            have |= {cluster.host, *names}
-            used |= {*names.values()}
-            missing = [device for device, name in names.items() if name is None]
-            if missing and len(missing) < len(names):
-                raise ScenarioError(f"--purchase: the servers of {missing[0]} have no price; give {missing[0]}=PRICE")
-        for name in self.purchases or {}:
-            if name and name not in have:
-                there = ", ".join(sorted(have))
-                raise ScenarioError(f"--purchase: {name} is in no machine of the question; they have {there}")
-            if name not in used:
-                of = name or "any server"
-                raise ScenarioError(f"--purchase: the price of {of} is one too many; every server has another price")
-
-
-def devices_by_server(cluster: ClusterSpec) -> list[str]:
-    """The GPU of each server."""
-    listed = cluster.devices or (cluster.device,)
-    return [listed[min(server, len(listed) - 1)] for server in range(cluster.servers)]
 
 
 class Draws(NamedTuple):
@@ -117,15 +62,10 @@ class Draws(NamedTuple):
         return min(low, self.stated), max(high, self.stated)
 
 
-ONE_HOUR: Final = Draws(1.0, np.ones(1))
-"""Rented for an hour of a bought machine, where nothing interrupts it."""
-
-
 def energy_report(
     estimates: Sequence[Estimate],
     site: Site,
     seed: int,
-    book: PriceBook,
     target: Target | None = None,
     rows: Sequence[TargetRow] = (),
     *,
@@ -133,54 +73,42 @@ def energy_report(
 ) -> EnergyReport:
     """Energy of settings. rows: their trainings, if asked. last_apart: the last one is the recommended setting."""
     trainings: Sequence[TargetRow | None] = rows or [None] * len(estimates)
-    found = [_row(one, site, seed, book, target, row) for one, row in zip(estimates, trainings, strict=True)]
+    found = [_row(one, site, seed, target, row) for one, row in zip(estimates, trainings, strict=True)]
     assumed = {
         item.name: item for one in estimates for item in _assumptions(one, _figures(one.result.machine, site)[0])
     }  # once by name
     words = [(item.name, *figure_words(item)) for item in assumed.values()]
     return EnergyReport(
         rows=tuple(found[:-1] if last_apart else found),
-        currency=book.exchange.currency,
+        currency=USD,
         assumptions=tuple(Assumed(*texts, in_interval=True) for texts in words),
         recommended=found[-1] if last_apart else None,
     )
 
 
-def _row(
-    estimate: Estimate, site: Site, seed: int, book: PriceBook, target: Target | None, row: TargetRow | None
-) -> EnergyRow:
+def _row(estimate: Estimate, site: Site, seed: int, target: Target | None, row: TargetRow | None) -> EnergyRow:
     """Energy of an iteration of a setting, and until its training is done."""
-    (figures, unknown), cluster = _figures(estimate.result.machine, site), estimate.scenario.cluster
+    figures, unknown = _figures(estimate.result.machine, site)
     if unknown:
         return EnergyRow(unknown=unknown)
     watts = _power(estimate, figures, seed)
     joules = Draws(watts.stated * estimate.iteration_s, watts.drawn * estimate.times)
     thousand = 1000.0 * joules.stated / J_PER_KWH
     found = EnergyRow(
-        None,
-        watts.stated,
-        joules.stated,
-        *joules.ends,
-        cost_per_1000_iterations=_times(thousand, site.price),
-        kg_co2_per_1000_iterations=_times(thousand, site.carbon),
+        None, watts.stated, joules.stated, *joules.ends, cost_per_1000_iterations=_cost(thousand, site.price)
     )
     failures = None if target is None else target.failures
     if row is None or row.iterations is None or row.seconds is None:
-        return replace(found, own=_own_or_rent(site, estimate, book, watts, ONE_HOUR))
+        return found
     work = Draws(row.seconds, row.iterations * estimate.times)
-    done = work if failures is None else _until_done(failures, work, cluster.servers)
+    done = work if failures is None else _until_done(failures, work, estimate.scenario.cluster.servers)
     if done is None:
-        return replace(found, own=_own_or_rent(site, estimate, book, watts, None))
-    # A bought machine fails too, but nobody takes it back.
-    kept = None if failures is None else _until_done(replace(failures, interrupted=0.0), work, cluster.servers)
-    rented = ONE_HOUR if kept is None else Draws(done.stated / kept.stated, done.drawn / kept.drawn)
-    found = replace(found, own=_own_or_rent(site, estimate, book, watts, rented))
+        return found
     kwh = Draws(watts.stated * done.stated / J_PER_KWH, watts.drawn * done.drawn / J_PER_KWH)
     low, high = kwh.ends
-    cost, carbon = _times(kwh.stated, site.price), _times(kwh.stated, site.carbon)
     never = row.failures is not None and row.failures.seconds_low is not None and row.failures.seconds_high is None
     last = None if never else high
-    return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=last, cost=cost, kg_co2=carbon)
+    return replace(found, kwh=kwh.stated, kwh_low=low, kwh_high=last, cost=_cost(kwh.stated, site.price))
 
 
 def _until_done(failures: Failures, work: Draws, servers: int) -> Draws | None:
@@ -189,8 +117,8 @@ def _until_done(failures: Failures, work: Draws, servers: int) -> Draws | None:
     return None if stated is None else Draws(stated, np.minimum(failures.seconds(work.drawn, servers), NEVER_S))
 
 
-def _times(kwh: float, per_kwh: float | None) -> float | None:
-    return None if per_kwh is None else kwh * per_kwh
+def _cost(kwh: float, price: float | None) -> float | None:
+    return None if price is None else kwh * price
 
 
 def refuse_power(machines: Iterable[Machine], site: Site) -> None:
@@ -223,7 +151,7 @@ def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
     Raises ScenarioError for a figure that an option and the scenario or a file give, and for a power of GPUs that their
     figures do not allow.
     """
-    host, found = machine.host, power_figures(machine)
+    found = power_figures(machine)
     for device in (machine.device, *machine.devices):
         if device.kind == "cpu":
             return {}, f"the power of {device.name} is not modelled"
@@ -236,8 +164,6 @@ def _figures(machine: Machine, site: Site) -> tuple[dict[str, Figure], str]:
             _replace(found, f"{device.name}.busy_power", site.gpu_power / board.value, "--gpu-power")
             found[f"{device.name}.{COMPUTING}"] = _given(site.gpu_power)
             _refuse_watts(found, device.name, site.gpu_power)
-    if site.pue is not None:
-        _replace(found, f"{host.name}.pue", site.pue, "--pue")
     return found, ""
 
 
@@ -280,7 +206,7 @@ def _assumptions(estimate: Estimate, figures: Mapping[str, Figure]) -> list[Assu
 
 
 def _power(estimate: Estimate, figures: Mapping[str, Figure], seed: int) -> Draws:
-    """Mean power of a setting with its building."""
+    """Mean power of a setting."""
     size = estimate.times.size
     drawn = {name: np.full(size, figure.value) for name, figure in figures.items()}
     drawn |= {item.name: item.at(position(item.shared, seed, size)) for item in _assumptions(estimate, figures)}
@@ -293,11 +219,11 @@ def _watts(estimate: Estimate, values: Mapping[str, FloatArray]) -> FloatArray:
 
     A GPU in use: board power x (busy share x busy_power + waiting share x waiting_power), the watts of `--gpu-power` in
     place of the first product; another one in its server: board power x idle_power; the rest of a server: its GPUs'
-    board power x host_power, host_floor at least. All times the PUE.
+    board power x host_power, host_floor at least.
     """
     machine = estimate.result.machine
     host, all_gpus, count = machine.host.name, machine.spec.gpus, machine.spec.gpus_per_server
-    total = np.zeros_like(values[f"{host}.pue"])
+    total = np.zeros_like(values[f"{host}.host_floor"])
     for first in range(0, all_gpus, count):
         busy = estimate.result.metrics.gpu_busy[first : first + count]
         name = machine.device_of(first).name
@@ -311,39 +237,4 @@ def _watts(estimate: Estimate, values: Mapping[str, FloatArray]) -> FloatArray:
             total = total + idle * np.minimum(board * values[f"{name}.idle_power"], waiting)
         boards = (len(busy) + idle) * board
         total = total + np.maximum(boards * values[f"{host}.host_power"], values[f"{host}.host_floor"])
-    return total * values[f"{host}.pue"]
-
-
-def _own_or_rent(
-    site: Site, estimate: Estimate, book: PriceBook, watts: Draws, rented: Draws | None
-) -> OwnOrRent | None:
-    """A bought machine against a rented one; None: not asked of this one.
-
-    The price is spread evenly over the hours of use in the machine's life (straight-line depreciation); rent includes
-    electricity. Whole servers are bought, and whole instances rented, also where some of their GPUs are idle. rented:
-    hours to rent for the work of an hour of the bought machine; None: without end.
-    """
-    cluster = estimate.scenario.cluster
-    paid = site.paid(cluster)
-    if paid is None or site.price is None:
-        return None
-    life, hours = 12.0 * site.life_years, HOURS_PER_MONTH * site.in_use
-    servers = cluster.servers, gpus_of_a_server(estimate.result.machine)
-    spread = paid / (life * hours)
-    electricity = Draws(watts.stated * site.price / 1000.0, watts.drawn * site.price / 1000.0)
-    low, high = electricity.ends
-    owned = spread + electricity.stated, spread + low, spread + high
-    rent = rent_of(cluster, book, alone=False)
-    if rent is None or rented is None:
-        gpus = None if rent is None else rent.gpus
-        hour = None if rented is None else rented.stated
-        return OwnOrRent(paid, *owned, None, None, None, None, life, hours, *servers, gpus, hour)
-    pairs = (np.array(rented.stated), np.array(electricity.stated)), (rented.drawn, electricity.drawn)
-    saved = [np.maximum(rent.per_hour * longer - amount, 1e-300) for longer, amount in pairs]
-    with np.errstate(over="ignore"):
-        months = [np.minimum(paid / (amount * hours), NEVER_MONTHS) for amount in saved]
-    even = Draws(float(months[0]), months[1])
-    first, soon, late = (None if value >= NEVER_MONTHS else value for value in (even.stated, *even.ends))
-    return OwnOrRent(
-        paid, *owned, rent.per_hour * rented.stated, first, soon, late, life, hours, *servers, rent.gpus, rented.stated
-    )
+    return total

@@ -119,7 +119,7 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
         report,
         consistent=enough,
         explanations=_explanations(studies, row, ratio),
-        suspects=() if enough else suspects(studies, row, measured.seconds, measured.run),
+        suspects=tuple(filter(None, [None if enough else suspect(studies, row, ratio)])),
         rows=tuple(_again(other, weights) for other in rows) if enough else None,
     )
     return replace(report, text=_text(report, float(row.times.min()), float(row.times.max())))
@@ -190,71 +190,29 @@ def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
             else f"the assumptions allow {reach}: the time depends on something that is not modelled, or the "
             "cluster is not as described"
         )
-        # What to measure next, most promising first; empty if nothing is suspected.
-        named = (f"{index}. {one.name} ({one.measure})" for index, one in enumerate(report.suspects, 1))
-        return f"{head}; {why}" + (f". Measure next: {'; '.join(named)}" if report.suspects else "")
+        return f"{head}; {why}" + "".join(f". First suspect: {one.name}" for one in report.suspects)
     if not report.explanations:
         return f"{head}; several assumptions together explain it, none alone"
     ways = " or ".join(f"{one.name} {one.value}" for one in report.explanations[:2])
     return f"{head}; one assumption alone would explain it: {ways}"
 
 
-MOST: Final = 3
-"""The most suspects that are named; after three measurements it is better to ask again."""
-
 LEAST: Final = 0.02
 """The least change in time that makes a suspect."""
 
-PARTS: Final[Mapping[str, tuple[str, str]]] = {
-    "compute": ("compute", "python -m runtime.profile --device cuda, then gcnsim calibrate"),
-    "exposed_comm": ("exposed communication", "iperf3 between two servers, nvbandwidth within one"),
-    "exposed_other": ("sampling, optimizer and the rest", "trace it with the PyTorch profiler, then gcnsim compare"),
-}
 
-FIGURES: Final[Mapping[str, str]] = {
-    "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
-    "host": "python -m runtime.profile on one server, then gcnsim calibrate",
-    "copies": "nvbandwidth on one server, then --set cluster.pcie",
-    "network": "run iperf3 between two servers; its rate over the raw bandwidth is the efficiency (cluster.figures)",
-    "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",
-    "host-memory": "nvbandwidth, with all GPUs of a server copying at once",
-    "partition": "partition the graph as the run did: --graph with partition.file",
-    "workload": "record the run's access trace, then gcnsim simulate with workload.trace",
-}
-"""The command that measures an assumption, by the kind of its figure."""
+def suspect(studies: StudyCache, row: Candidate, ratio: float) -> Suspect | None:
+    """The assumption that alone moves the time furthest towards the measured one, at its better end; None: none does.
 
-ELSE: Final = "measure it, then set it with cluster.figures"
-
-
-def suspects(studies: StudyCache, row: Candidate, measured_s: Seconds, run: Measured | None) -> tuple[Suspect, ...]:
-    """Return at most MOST suspects for a time of `measured_s`, the likeliest first.
-
-    run: the recorded run or trace of that time, None for a typed time.
+    ratio: measured time over predicted time.
     """
-    ratio = measured_s / row.iteration_s
-    parts = [] if run is None else sorted(_parts(row, run), key=lambda part: -abs(part.reaches - 1.0))
-    figures = sorted(_figures(studies, row, ratio), key=lambda figure: -abs(np.log(figure.reaches)))
-    towards = [part for part in parts if (part.reaches > 1.0) == (ratio > 1.0) and abs(part.reaches - 1.0) > LEAST]
-    return tuple([*towards, *figures][:MOST])
-
-
-def _parts(row: Candidate, run: Measured) -> Iterator[Suspect]:
-    """Return the ratio of the iteration to the predicted one if only one part took its measured time."""
-    for name, (words, measure) in PARTS.items():
-        predicted = float(getattr(row.result.metrics, f"{name}_s"))
-        reaches = 1.0 + (run.phases[name] - predicted) / row.iteration_s
-        if reaches > 0:
-            yield Suspect(words, reaches, measure)
-
-
-def _figures(studies: StudyCache, row: Candidate, ratio: float) -> Iterator[Suspect]:
-    """Return the assumptions that alone move the time towards the measured one, each at its better end."""
-    known = assumptions_by_name(row.scenario)
-    for name, times in times_alone(studies, row).items():
-        reaches = float(times.max() if ratio > 1.0 else times.min()) / row.iteration_s
-        if abs(reaches - 1.0) > LEAST and (reaches > 1.0) == (ratio > 1.0):
-            family = (known[name].shared if name in known else name).partition(".")[0]
-            yield Suspect(name, reaches, FIGURES.get(family, ELSE))
+    side = 1.0 if ratio > 1.0 else -1.0
+    reaches = {
+        name: float(times.max() if ratio > 1.0 else times.min()) / row.iteration_s
+        for name, times in times_alone(studies, row).items()
+    }
+    first = max(reaches, key=lambda name: side * reaches[name], default=None)
+    return None if first is None or side * (reaches[first] - 1.0) <= LEAST else Suspect(first, reaches[first])
 
 
 WORDS: Final[Mapping[str, str]] = {

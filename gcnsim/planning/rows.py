@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, Final
 
 from gcnsim.cost import RESERVED, Memory
-from gcnsim.hardware import PriceBook, Rent
+from gcnsim.hardware import USD, PriceBook, Rent
 from gcnsim.planning.candidate import Estimate, full_graph
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
@@ -21,23 +21,17 @@ def device_of(cluster: ClusterSpec) -> str:
     return cluster.device if cluster.devices is None else ",".join(cluster.devices)
 
 
-def rent_of(cluster: ClusterSpec, book: PriceBook, *, alone: bool = True) -> Rent | None:
-    """Return the cluster's price per hour, or None if no price is known or the servers differ. alone: as in
-    `PriceBook.rent`."""
+def rent_of(cluster: ClusterSpec, book: PriceBook) -> Rent | None:
+    """Return the cluster's price per hour, or None if no price is known or the servers differ."""
     if cluster.devices is not None:
         return None
     size = cluster.gpus, cluster.servers, cluster.gpus_per_server
-    return book.rent(cluster.device, *size, cluster.host, alone=alone)
+    return book.rent(cluster.device, *size, cluster.host)
 
 
 def cost_of(rent: Rent | None, seconds: float | None) -> float | None:
-    """Return the price of `seconds` on a rented cluster in the chosen currency, or None if either is unknown."""
+    """Return the price of `seconds` on a rented cluster in US dollars, or None if either is unknown."""
     return None if rent is None or seconds is None else rent.per_hour * seconds / 3600.0
-
-
-def usd_of(rent: Rent | None, seconds: float | None) -> float | None:
-    """Return the same price in US dollars."""
-    return None if rent is None or seconds is None else rent.usd_per_hour * seconds / 3600.0
 
 
 def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: PriceBook | None = None) -> Row:
@@ -84,8 +78,8 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         limited_by_share=limit.share,
         limited_by_kind_share=limit.kind_share,
         limited_by_worker=limit.worker,
-        usd_per_1000_iterations=usd_of(rent, 1000.0 * metrics.iteration_s),
-        currency=None if rent is None else rent.currency,
+        usd_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
+        currency=None if rent is None else USD,
         cost_per_hour=None if rent is None else rent.per_hour,
         cost_per_iteration=cost_of(rent, metrics.iteration_s),
         cost_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
@@ -196,5 +190,4 @@ def links_of(result: Result) -> dict[str, LinkTraffic]:
 
 def prices_report(book: PriceBook) -> PricesReport | None:
     """Return the prices used for costs, or None if none were chosen."""
-    rate = book.exchange
-    return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None
+    return PricesReport(book.pricing, USD) if book.asked else None

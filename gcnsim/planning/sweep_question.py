@@ -14,7 +14,7 @@ from typing import Any, Final
 from gcnsim.core.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.core.fields import denied, shown, unknown_schema
 from gcnsim.core.yaml_files import read_yaml
-from gcnsim.hardware import PRICINGS, ExchangeRate, Price, PriceBook
+from gcnsim.hardware import PRICINGS, Price, PriceBook
 from gcnsim.methods import DEFAULT, all_knobs, method_type
 from gcnsim.planning.sweep_axes import FITS, Axis, Condition, read_axis, read_condition
 from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
@@ -228,10 +228,10 @@ def _at_first(base: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, An
     return own
 
 
-CHOSEN: Final = ("price", "file", "pricing", "currency", "exchange")
+CHOSEN: Final = ("price", "file", "pricing")
 """The keys that correspond to options of what-if."""
 
-WRITTEN: Final = ("pricing", "currency", "per_usd", "rate_source", "given")
+WRITTEN: Final = ("pricing", "given")
 """The keys of prices that are stored in full."""
 
 
@@ -239,9 +239,7 @@ def payload_of(book: PriceBook) -> dict[str, Any]:
     """The prices as plain data for `read_prices`; empty for the default prices."""
     if replace(book, asked=False) == PriceBook():
         return {}
-    rate = book.exchange
-    payload = {"pricing": book.pricing, "currency": rate.currency, "per_usd": rate.per_usd, "rate_source": rate.source}
-    return payload | {"given": [asdict(price) for price in book.given]}
+    return {"pricing": book.pricing, "given": [asdict(price) for price in book.given]}
 
 
 def read_prices(given: object) -> PriceBook:
@@ -262,14 +260,11 @@ def read_prices(given: object) -> PriceBook:
     texts = [price] if isinstance(price, str) else price
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ScenarioError(f"prices.price: {denied(price)} a list of NAME=PRICE, e.g. [t4=0.35USD/h]")
-    for key in ("file", "pricing", "currency"):
+    for key in ("file", "pricing"):
         if given.get(key) is not None and not isinstance(given[key], str):
             raise ScenarioError(f"prices.{key}: {shown(given[key])} is not text")
-    exchange = given.get("exchange")
-    if exchange is not None and (isinstance(exchange, bool) or not isinstance(exchange, int | float)):
-        raise ScenarioError(f"prices.exchange: {denied(exchange)} a number; units of currency for one US dollar")
     try:
-        return PriceBook.of(texts, given.get("file"), given.get("currency"), exchange, given.get("pricing"))
+        return PriceBook.of(texts, given.get("file"), given.get("pricing"))
     except ScenarioError as error:
         raise _of_section(error) from None
 
@@ -285,10 +280,9 @@ def _written_prices(given: Mapping[str, Any]) -> PriceBook:
     damaged = ScenarioError(f"prices: is not what a sweep writes; allowed: {', '.join(CHOSEN)}")
     try:
         rows = tuple(Price(**row) for row in given["given"])
-        rate = ExchangeRate(str(given["currency"]), float(given["per_usd"]), str(given["rate_source"]))
-        right = all(row.usd_per_gpu_hour >= 0 and row.gpus >= 1 for row in rows) and rate.per_usd > 0
+        right = all(row.usd_per_gpu_hour >= 0 and row.gpus >= 1 for row in rows)
     except (KeyError, TypeError, ValueError):
         raise damaged from None
     if not right or set(given) != set(WRITTEN) or given["pricing"] not in PRICINGS:
         raise damaged
-    return PriceBook(rows, given["pricing"], rate, asked=True)
+    return PriceBook(rows, given["pricing"], asked=True)

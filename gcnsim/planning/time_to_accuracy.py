@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 from gcnsim.core.errors import plural
 from gcnsim.core.ids import Iteration, Seconds
 from gcnsim.core.units import FRACTION
-from gcnsim.hardware import PriceBook
+from gcnsim.hardware import USD, PriceBook
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.failures import Failures, one_price
-from gcnsim.planning.rows import cost_of, rent_of, usd_of
+from gcnsim.planning.rows import cost_of, rent_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import RecordedCurve, TargetReport, TargetRow
 from gcnsim.scenario import Scenario, rule_at
@@ -255,10 +255,10 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
         seconds=seconds,
         seconds_low=in_all(estimate.low_s),
         seconds_high=in_all(estimate.high_s),
-        usd=usd_of(rent, seconds),
+        usd=cost_of(rent, seconds),
         source=source,
         cost=cost_of(rent, seconds),
-        currency=None if rent is None else rent.currency,
+        currency=None if rent is None else USD,
         curves=_curves(target, scenario, subject),
     )
     if target.failures is None or seconds is None:

@@ -145,7 +145,7 @@ def _energy(
     last = [] if recommended is None else [recommended]
     ends = [] if reached is None else [*reached.rows, *([] if reached.recommended is None else [reached.recommended])]
     apart = recommended is not None
-    asked = ([*estimates, *last], extras.site, studies.seed, extras.prices, target, ends)
+    asked = ([*estimates, *last], extras.site, studies.seed, target, ends)
     return energy_report(*asked, last_apart=apart)
 
 

@@ -110,9 +110,7 @@ def read_profiled_run(
         raise FileError(f"{path}: has no trace (*.json, *.json.gz){held}; allowed: a folder with a file for each rank")
     left_out = {"no trace of the profiler": others, "without iterations": [*empty], "without a GPU": bare}
     notes = [f"{path}: not read, since {why}: {_listed(names)}" for why, names in left_out.items() if names]
-    mended = [f"{file.path.name}: {file.mended}" for file in found if file.mended]
-    if mended:
-        notes.append(mended[0] + (f"; likewise in {len(mended) - 1} more of the files" if len(mended) > 1 else ""))
+    notes += [note for file in found for note in file.notes]
     if len(ranked) < world:
         notes.append(
             f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not distinguished"
@@ -129,7 +127,7 @@ class _File:
     sure: bool
     world: int
     workers: list[WorkerTrace]
-    mended: str
+    notes: tuple[str, ...]
 
 
 def _read(files: Sequence[Path], names: Names, progress: Progress) -> tuple[list[_File], dict[str, NoTraceError]]:
@@ -144,7 +142,7 @@ def _read(files: Sequence[Path], names: Names, progress: Progress) -> tuple[list
             faults[file.name] = error
             continue
         sure, rank = read.rank is not None, number if read.rank is None else read.rank
-        found.append(_File(file, rank, sure, read.world or 0, workers, read.mended))
+        found.append(_File(file, rank, sure, read.world or 0, workers, read.notes))
     return found, faults
 
 

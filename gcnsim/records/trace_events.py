@@ -1,9 +1,9 @@
 """Files in the Trace Event Format (`chrome://tracing`), read event by event: a file may be larger than memory.
 
 The format is JSON: an object whose `traceEvents` is a list of events, or that list alone; gzip is decompressed. The
-other keys of the object (`distributedInfo`, `deviceProperties`, ...) are kept as the file's header. Faults that
-profilers are known to write are mended (`gcnsim.records.trace_repair`); a file that is cut off is not. A folder of
-traces may also hold other files, such as a run's configuration, which are distinguished from them.
+other keys of the object (`distributedInfo`, `deviceProperties`, ...) are kept as the file's header. A damaged file is
+refused with the place. A folder of traces may also hold other files, such as a run's configuration, which are
+distinguished from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.core.errors import FileError
-from gcnsim.records.trace_repair import KNOWN, Mend
 from gcnsim.records.trace_text import CutOffError, Text, TraceTextError, unpacked
 
 EVENTS: Final = "traceEvents"
@@ -33,18 +32,12 @@ class NoTraceError(FileError):
 
 
 class TraceEvents:
-    """The events of one file, in the file's order. header: what stood beside them, whole once they are read.
-
-    mended: what was read around in the last event; header_mended: in the header.
-    """
+    """The events of one file, in the file's order. header: what stood beside them, whole once they are read."""
 
     def __init__(self, path: str | Path, progress: Progress = lambda _: None) -> None:
         self.path = Path(path)
         self.header: dict[str, Any] = {}
-        self.mended: list[Mend] = []
-        self.header_mended: list[Mend] = []
         self._progress = progress
-        self._faults, self._first, self._unusual = 0, "", dict[str, None]()
         self._count, self._last = 0, ""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -59,17 +52,6 @@ class TraceEvents:
             raise FileError(f"{self.path}: {error}{self._so_far()}") from None
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from None
-
-    def mended_text(self) -> str:
-        """The repairs so far, in a sentence; empty without any."""
-        if not self._faults:
-            return ""
-        places = "1 damaged place was" if self._faults == 1 else f"{self._faults:,} damaged places were"
-        first = "" if self._faults == 1 else "the first of them "
-        sentence = f"{places} mended while reading, {first}{self._first}"
-        if not self._unusual:
-            return f"{sentence}: a known fault of the profiler, which leaves times as they are"
-        return f"{sentence}; not known of the profiler: {', '.join(self._unusual)}"
 
     def _report_progress(self, done: int, size: int) -> None:
         self._progress(f"reading {self.path.name}, {100 * done // max(size, 1)} % of {size / 1e6:,.0f} MB")
@@ -106,13 +88,11 @@ class TraceEvents:
                 found = True
                 if text.peek() not in ("", "["):
                     self._begins(text, "[")
-                self.header_mended += self._note(text, "the header")
                 yield from self._items(text)
             elif isinstance(key, str):
-                self.header[key] = text.value(key)
+                self.header[key] = text.value()
             else:
                 raise text.wrong("a key that is not text")
-        self.header_mended += self._note(text, "the header")
         if not found:
             raise NoTraceError(f"{self.path}: has no {EVENTS}: not a trace of the PyTorch profiler", meant=False)
 
@@ -124,20 +104,8 @@ class TraceEvents:
             item = text.value()
             if not isinstance(item, dict):
                 raise text.wrong("an event that is not an object")
-            self.mended = self._note(text, f"event {self._count}, {shown(item.get('name'))}")
             yield item
             self._count, self._last = self._count + 1, shown(item.get("name"))
-        self._note(text, "the list of events")
-
-    def _note(self, text: Text, where: str) -> list[Mend]:
-        """What was mended since the last call, counted."""
-        mended, text.mended = text.mended, []
-        if text.first and not self._first:
-            what, place = text.first
-            self._first = f"{what} in {where} ({place})"
-        self._faults += len(mended)
-        self._unusual |= {mend.kind: None for mend in mended if mend.kind not in KNOWN}
-        return mended
 
 
 def shown(value: Any) -> str:

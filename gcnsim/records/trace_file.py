@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ import numpy as np
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray, BoolArray, FloatArray
 from gcnsim.records.trace_events import Progress, TraceEvents, shown
-from gcnsim.records.trace_repair import Mend
 
 STEP: Final = re.compile(r"ProfilerStep#(\d{1,9})\Z")
 
@@ -39,14 +38,8 @@ LONGEST_US: Final = 1e18
 MOST: Final = 20_000_000
 """Events kept of one file."""
 
-READ: Final = frozenset(
-    ("ph", "cat", "name", "pid", "tid", "ts", "dur", "device", "stream", "correlation", "bytes", "Collective name")
-)
-"""Keys of an event that counts; a value of theirs is never made up."""
-
-READ_OF_ALL: Final = frozenset(("ph", "cat"))
-READ_OF_HEADER: Final = frozenset(("distributedInfo", "rank", "world_size"))
-"""The same of every event, and of what stands beside them."""
+OVERLAP_US: Final = 50.0
+"""Events of one stream are serial; kernels that are launched before the end of another overlap by some microseconds."""
 
 NONE: Final = -1
 
@@ -100,8 +93,8 @@ class TraceFile:
     """What one file holds. rank: by the file's own word, None where it has none; world: how many there were, likewise.
 
     sorts: by `op`, `range`, `launch`, `kernel` and `copy`. names: of events. places: threads as ("cpu", process,
-    thread), streams of GPUs as ("gpu", GPU, stream). devices: names of GPUs by their numbers. mended: what
-    was, in a sentence.
+    thread), streams of GPUs as ("gpu", GPU, stream). devices: names of GPUs by their numbers. notes: remarks
+    for readers.
     """
 
     path: Path
@@ -111,7 +104,7 @@ class TraceFile:
     names: tuple[str, ...]
     places: tuple[tuple[str, str, str], ...]
     devices: Mapping[str, str]
-    mended: str
+    notes: tuple[str, ...]
 
     def steps(self) -> dict[int, int]:
         """Positions among `range` and `op` events that are the profiler's steps: by number, the position of a range."""
@@ -134,31 +127,21 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
     events = TraceEvents(path, progress)
     reading = _EventReader(Path(path))
     for number, event in enumerate(events):
-        counts = reading.add(number, event)
-        if events.mended:
-            where = f"{path}: event {number} ({shown(event.get('name'))})"
-            _check(where, events.mended, READ if counts else READ_OF_ALL)
-    _check(f"{path}: its header", events.header_mended, READ_OF_HEADER)
+        reading.add(number, event)
     about = events.header.get("distributedInfo")
     numbers = [about.get(key) if isinstance(about, dict) else None for key in ("rank", "world_size")]
     rank, world = (value if type(value) is int and value >= 0 else None for value in numbers)
+    sorts, notes = reading.done()
     return TraceFile(
         path=Path(path),
         rank=rank,
         world=world,
-        sorts={sort: column.done() for sort, column in reading.sorts.items()},
+        sorts=sorts,
         names=tuple(reading.names),
         places=tuple(reading.places),
         devices=_devices(events.header.get("deviceProperties")),
-        mended=events.mended_text(),
+        notes=notes,
     )
-
-
-def _check(where: str, mended: Sequence[Mend], read: frozenset[str]) -> None:
-    """Refuse a mended value under a key that is read."""
-    for mend in mended:
-        if mend.key in read:
-            raise FileError(f"{where}: {mend.what}, which is read; allowed: a value (mend it there, or record again)")
 
 
 def _devices(value: Any) -> dict[str, str]:
@@ -176,12 +159,12 @@ class _EventReader:
         self.sorts = {sort: EventColumn() for sort in dict.fromkeys(CATEGORIES.values())}
         self._kept = 0
 
-    def add(self, number: int, event: Mapping[str, Any]) -> bool:
-        """Keep an event if it counts; whether it does. Raises FileError for one whose name or times are none."""
+    def add(self, number: int, event: Mapping[str, Any]) -> None:
+        """Keep an event if it counts. Raises FileError for one whose name or times are none."""
         category = event.get("cat")
         sort = CATEGORIES.get(category.lower()) if isinstance(category, str) else None
         if sort is None or event.get("ph") != "X":
-            return False
+            return
         name, args = event.get("name"), event.get("args")
         if not isinstance(name, str):
             raise FileError(f"{self.path}: event {number}: name is {shown(name)}; allowed: text")
@@ -205,7 +188,33 @@ class _EventReader:
         self._kept += 1
         if self._kept > MOST:
             raise FileError(f"{self.path}: more than {MOST:,} events; allowed: fewer (profile fewer iterations)")
-        return True
+
+    def done(self) -> tuple[dict[str, Events], tuple[str, ...]]:
+        """The events by their sorts, those of a stream cut at the next one's start; and a note on what was cut."""
+        sorts = {sort: column.done() for sort, column in self.sorts.items()}
+        mine = [sorts[sort] for sort in ON_DEVICE]
+        place, start, lasted, name = (
+            np.concatenate([getattr(events, field) for events in mine])
+            for field in ("place", "start_us", "lasted_us", "name")
+        )
+        begins = _next_starts(place, start)
+        over = start + lasted - begins
+        wrong = np.flatnonzero(over > OVERLAP_US)
+        if not wrong.size:
+            return sorts, ()
+        lasted[wrong] = (begins - start)[wrong]
+        pieces = np.split(lasted, np.cumsum([events.name.size for events in mine])[:-1])
+        sorts |= {
+            sort: replace(events, lasted_us=piece) for sort, events, piece in zip(ON_DEVICE, mine, pieces, strict=True)
+        }
+        most = wrong[np.argmax(over[wrong])]
+        _, gpu, stream = [*self.places][place[most]]
+        others = f" (and {wrong.size - 1:,} more)" if wrong.size > 1 else ""
+        return sorts, (
+            f"{self.path.name}: {shown([*self.names][name[most]])} at {start[most]:.1f} us on stream {stream} of GPU "
+            f"{gpu} overlaps the next event of its stream by {over[most] / 1e3:,.1f} ms{others}: a doubtful duration, "
+            "so it counts up to the next event",
+        )
 
     def _time(self, number: int, name: str, key: str, event: Mapping[str, Any]) -> float:
         value = event.get(key)
@@ -216,6 +225,21 @@ class _EventReader:
         found = f"has no {key}" if value is None else f"{key} is {shown(value)}"
         allowed = "0 or more" if key == "dur" else "a number of"
         raise FileError(f"{self.path}: event {number} ({shown(name)}): {found}; allowed: {allowed} microseconds")
+
+
+def _next_starts(place: AnyArray, start: FloatArray) -> FloatArray:
+    """When the next event of the same place begins, later than this one; infinity after the last one."""
+    found = np.full(start.size, np.inf)
+    if not start.size:
+        return found
+    order = np.lexsort((start, place))
+    places, starts = place[order], start[order]
+    new = np.r_[True, (places[1:] != places[:-1]) | (starts[1:] != starts[:-1])]
+    first = np.flatnonzero(new)
+    same = places[first[1:]] == places[first[:-1]]
+    following = np.r_[np.where(same, starts[first[1:]], np.inf), np.inf]
+    found[order] = following[np.cumsum(new) - 1]
+    return found
 
 
 def _collective(name: str, arguments: Mapping[str, Any]) -> str:

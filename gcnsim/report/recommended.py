@@ -12,7 +12,7 @@ from gcnsim.core.units import format_seconds, range_text
 from gcnsim.planning.capacity_goal import money, percent
 from gcnsim.report.answer.rows import plain, until_done
 from gcnsim.report.answer.sentences import saved_range
-from gcnsim.report.answer.table import assumed_power, energy_text, own_text
+from gcnsim.report.answer.table import assumed_power, energy_text
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
 
@@ -88,8 +88,7 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         lines.append(("until done", until_done(advice.training)))
     if advice.energy is not None:
         (row,) = advice.energy.rows
-        own = [] if row.own is None else [("bought", own_text(row.own, advice.energy))]
-        lines += [("energy", energy_text(row, advice.energy)), *own, *assumed_power(advice.energy)]
+        lines += [("energy", energy_text(row, advice.energy)), *assumed_power(advice.energy)]
     lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
     if advice.provenance.like_questions is not None:
         lines.append(("similar questions", advice.provenance.like_questions.text))

@@ -31,7 +31,6 @@ from gcnsim.results.optional_sections import (
     FaultFree,
     MeasuredReport,
     OtherPricing,
-    OwnOrRent,
     PartitionSeeds,
     PricesReport,
     RecordedCurve,

@@ -183,7 +183,7 @@ class WhatIf:
     target: TargetReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """Time until the training is done; only if asked for."""
     energy: EnergyReport | None = field(default=None, metadata=OMIT_IF_NONE)
-    """Energy, its cost and CO2; only if asked for."""
+    """Energy and what its electricity costs; only if asked for."""
     prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
 

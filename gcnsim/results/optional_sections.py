@@ -73,12 +73,9 @@ class Suspect:
     """A possible cause of the difference between measured and predicted time."""
 
     name: Text
-    """An assumption, or a part of the iteration."""
+    """An assumption."""
     reaches: Positive
-    """Time divided by the predicted one, at the nearer end of the assumption's range; for a part, with that part as
-    measured."""
-    measure: Text
-    """What to measure next, in words."""
+    """Time divided by the predicted one, at the nearer end of the assumption's range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class MeasuredReport:
     differs: tuple[Differs, ...] = ()
     """How the measured run differs from the row; its time then says nothing about the row."""
     suspects: tuple[Suspect, ...] = ()
-    """If the assumptions do not allow the time: possible causes, the likeliest first."""
+    """If the assumptions do not allow the time: the likeliest cause, if any; earlier answers have up to three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +127,7 @@ class FailuresReport:
     failures: Amount | None
     """Expected failures and interruptions until done."""
     cost: Amount | None
-    """In the chosen currency; null also if no price is known."""
+    """In US dollars; null also if no price is known."""
     saved: bool | None = field(default=None, metadata=OMIT_IF_NONE)
     """True: interruptions lose no work, because a checkpoint fits into their notice."""
 
@@ -143,7 +140,7 @@ class OtherPricing:
     seconds: Amount
     """Until done."""
     cost: Amount
-    """In the chosen currency."""
+    """In US dollars."""
     break_even_per_hour: Amount | None
     """Interruptions of a spot server per hour below which spot costs less; null: it never does."""
 
@@ -177,7 +174,7 @@ class TargetRow:
     """On the cheapest rented devices of the catalogue; null if no price is known."""
     source: Text
     cost: Amount | None = field(default=None, metadata=SINCE)
-    """The same cost in the chosen currency."""
+    """The same cost."""
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)
@@ -188,40 +185,8 @@ class TargetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnOrRent:
-    """A bought machine against a rented one, without interest, staff, or power outside of use. Intervals: 90 %. Whole
-    servers are bought, whole instances rented."""
-
-    purchase: Amount
-    """Of all servers."""
-    owned_per_hour: Amount
-    """An hour of use: the price spread over the machine's life, and electricity."""
-    owned_per_hour_low: Amount
-    owned_per_hour_high: Amount
-    rented_per_hour: Amount | None
-    """Rent for the work of an hour of the bought machine; null: no price is known, or the rented training practically
-    never ends."""
-    months: Amount | None
-    """Until a bought machine has cost less than a rented one; null: practically never, or no price is known."""
-    months_low: Amount | None
-    months_high: Amount | None
-    life_months: Positive
-    hours_per_month: Positive
-    """Of use."""
-    servers: OneOrMore
-    """Bought."""
-    gpus_per_server: OneOrMore
-    """Bought, in use or not."""
-    rented_gpus: OneOrMore | None
-    """Null: no price is known."""
-    rented_hours: Positive | None
-    """To rent for the work of an hour of the bought machine: with interruptions of spot servers, more than 1; null: the
-    rented training practically never ends."""
-
-
-@dataclass(frozen=True, slots=True)
 class EnergyRow:
-    """Power and energy of a row with its building (PUE); null if unknown. Intervals: 90 %."""
+    """Power and energy of a row at the machine, without its building; null if unknown. Intervals: 90 %."""
 
     unknown: Text | None = None
     """Why the power is unknown; null if it is known."""
@@ -238,16 +203,13 @@ class EnergyRow:
     kwh_high: Amount | None = None
     """Null also where the training practically never ends at this end."""
     cost: Amount | None = None
-    """Of these kWh, in the chosen currency."""
-    kg_co2: Amount | None = None
+    """Of these kWh, in US dollars."""
     cost_per_1000_iterations: Amount | None = None
-    kg_co2_per_1000_iterations: Amount | None = None
-    own: OwnOrRent | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyReport:
-    """Energy of every row, its cost and CO2."""
+    """Energy of every row, and what its electricity costs."""
 
     rows: tuple[EnergyRow, ...]
     """One entry for each row of results; of a recommendation the choice alone."""
@@ -264,10 +226,7 @@ class PricesReport:
 
     pricing: Annotated[str, Within(enum=PRICINGS)]
     currency: Currency
-    per_usd: Positive
-    """Units of the currency for one US dollar."""
-    exchange: str
-    """The source of the exchange rate; empty for US dollars."""
+    """USD; earlier versions could convert."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,7 @@ class Advice:
     training: TargetRow | None = field(default=None, metadata=OMIT_IF_NONE)
     """The choice's training until it is done; only if its iterations are asked for."""
     energy: EnergyReport | None = field(default=None, metadata=OMIT_IF_NONE)
-    """The choice's energy, its cost and CO2; only if asked for."""
+    """The choice's energy and what its electricity costs; only if asked for."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:

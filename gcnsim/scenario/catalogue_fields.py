@@ -17,7 +17,6 @@ from gcnsim.core.fields import Choice, denied, shown
 from gcnsim.core.spellings import known_name
 from gcnsim.core.units import FRACTION
 from gcnsim.hardware import (
-    BOUNDS,
     DESCRIBED,
     DESCRIBED_HOST,
     QUANTITIES,
@@ -175,11 +174,9 @@ class CatalogueFigures:
         for name, number in value:
             field = _field(name, path)
             share = QUANTITIES[field] is FRACTION and field != "work_spread"
-            usual = 0.0 if field in ZERO_ALLOWED else math.ulp(0.0), 1.0 if share else math.inf
-            least, most = BOUNDS.get(field, usual)
+            least, most = 0.0 if field in ZERO_ALLOWED else math.ulp(0.0), 1.0 if share else math.inf
             if not (least <= number <= most) or number == math.inf:
                 limit = "above 0% and at most 100%" if share else "of at least 0" if least == 0.0 else "above 0"
-                limit = f"at least {least:g} and at most {most:g}" if field in BOUNDS else limit
                 raise ScenarioError(f"{path}: {name}={figure_text(name, number)} is not allowed; {limit}")
 
     def write(self, value: Any) -> object:

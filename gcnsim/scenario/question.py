@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Number
-from gcnsim.core.units import CARBON, POWER, SECONDS, Quantity, fraction
+from gcnsim.core.units import PER_KWH, POWER, SECONDS, Quantity, fraction
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
 from gcnsim.scenario.load import SECTIONS
@@ -76,31 +75,6 @@ def _is_zero(raw: object) -> bool:
     return ZERO.fullmatch(str(raw)) is not None
 
 
-PRICE_PER: Final = re.compile(
-    r"\s*(?P<before>[a-z$€£]*)\s*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*(?P<after>[a-z$€£¢ ]*?)"
-    r"\s*(?:/|\bper\b)\s*(?P<energy>[km]wh)\s*",
-    re.IGNORECASE | re.ASCII,
-)
-CENTS: Final = re.compile(r"(?P<code>|us|usd|eur|euro?|gbp|chf) ?(?:ct|cts|cents?|c|¢)", re.IGNORECASE)
-SYMBOLS: Final = {"$": "USD", "US$": "USD", "US": "USD", "€": "EUR", "EURO": "EUR", "EUROS": "EUR", "£": "GBP"}
-
-
-def read_per_kwh(raw: object, path: str) -> str:
-    """The amount of a price of a kWh as text, with its currency, or in the currency of costs if it names none (ct).
-    Raises ScenarioError."""
-    if _is_zero(raw):
-        return "0"
-    match = PRICE_PER.fullmatch(raw) if isinstance(raw, str) else None
-    if match is not None and not (match["before"] and match["after"]):
-        cents = CENTS.fullmatch(match["after"])
-        code = (match["before"] or (cents["code"] if cents else match["after"])).upper()
-        code = SYMBOLS.get(code, code)
-        if len(code) == 3 or (cents and not code):
-            scale = Decimal(1) / (100 if cents else 1) / (1000 if match["energy"][0] in "mM" else 1)
-            return f"{Decimal(match['number']) * scale}{code}"
-    raise ScenarioError(f"{path}: {raw!r} is not a price of a kWh; write e.g. 0.30EUR/kWh, 30ct/kWh or 90EUR/MWh")
-
-
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option("Number of nodes, for a graph known only by its size, e.g. 3M", "workload.nodes", metavar="COUNT"),
     "edges": Option(
@@ -123,8 +97,6 @@ PRICES: Final[Mapping[str, Option]] = {
     ),
     "prices": Option("Price file; overrides the catalogue", kind="file"),
     "pricing": Option("on-demand or spot", default="on-demand"),
-    "currency": Option("Currency of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
-    "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
 }
 """Prices: the keywords of `PriceBook.of`, with `prices` for `file`."""
 
@@ -224,36 +196,15 @@ class Question:
     checkpoint: str | None = option("Time to write a checkpoint, e.g. 30s", own=read_time, metavar="TIME")
     restart: str | None = option("Time from a failure until training resumes, e.g. 5min", own=read_time, metavar="TIME")
     electricity: str | None = option(
-        "Price of electricity, e.g. 0.30EUR/kWh, or 30ct/kWh of --currency; adds energy and its cost to the answer",
-        own=read_per_kwh,
+        "Price of electricity, e.g. 0.12USD/kWh; adds the energy of the machine and its cost to the answer",
+        own=read_quantity(PER_KWH, zero=True),
         metavar="PRICE",
     )
-    carbon: str | None = option(
-        "CO2 per unit of electricity, e.g. 380g/kWh", own=read_quantity(CARBON, zero=True), metavar="MASS"
-    )
-    pue: float | None = option(
-        "Power of the building over that of its machines (PUE)", own=Number(False, 1.0, 10.0).read, kind="real",
-        default="1.3, assumed",
-    )  # fmt: skip
     gpu_power: str | None = option(
-        "Power of a computing GPU, measured or capped, e.g. 250W; a cap does not change simulated times",
+        "Power of a computing GPU, e.g. 250W; adds energy to the answer; a cap does not change simulated times",
         own=read_quantity(POWER),
         default="a share of the datasheet's",
         metavar="POWER",
-    )
-    purchase: Sequence[str] = option(
-        "Purchase price of a server, whole (NAME: its GPU or host); compares buying with renting",
-        value=(),
-        many=REPEATABLE,
-        metavar="[NAME=]PRICE",
-    )
-    life_years: float | None = option(
-        "Years until a bought server has no value left, e.g. 4",
-        own=Number(False, 0.1, 100.0).read,
-        kind="real",
-    )
-    in_use: float | str | None = option(
-        "Share of all hours in which a bought server trains, e.g. 60%", own=read_chance, metavar="SHARE"
     )
     prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
     iterations: int | None = option("Iterations to simulate", "run.iterations")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gcnsim.core.fields import Number
+from gcnsim.core.units import DOLLARS
 from gcnsim.scenario.option import Some, option, reworded
-from gcnsim.scenario.question import Question, read_chance, read_time
+from gcnsim.scenario.question import Question, read_chance, read_quantity, read_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,9 @@ class Recommend(Question):
     hours_per_day: float | None = option(
         "Hours of use per day, for a --budget per day, month or year", kind="real", default="24"
     )
-    max_cost: str | None = option("The whole training run costs at most this, e.g. 100USD", metavar="AMOUNT")
+    max_cost: str | None = option(
+        "The whole training run costs at most this, e.g. 100USD", own=read_quantity(DOLLARS), metavar="AMOUNT"
+    )
     limit: int = option(
         "Examine at most this many settings; if there are more, Optuna selects which",
         value=5000,

@@ -151,7 +151,7 @@ def refuse_unused_figures(machines: Sequence[Machine], *, energy: bool = False) 
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
         if name in power and not energy:
             raise ScenarioError(
-                f"cluster.figures: {name} changes energy alone, which is not asked for; what-if --pue 1.3 asks"
+                f"cluster.figures: {name} changes energy alone, which is not asked for; --electricity 0.12USD/kWh asks"
             )
         if name not in used:
             profile, _, field = name.rpartition(".")

@@ -21,9 +21,9 @@ from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
 from runtime.emulation.throughput import free_port, measure
+from runtime.launch.launchers import RENDEZVOUS
 from runtime.launch.parent import ProcessGroup, ProcessSpec, StopRequests, answer
 from runtime.launch.verdict import FAILURES, Exit, read_failures
-from runtime.launch.worker import RENDEZVOUS
 
 PORT: Final = 29400
 ENOUGH: Final = 0.97

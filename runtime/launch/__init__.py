@@ -5,7 +5,8 @@ parent ends, even by SIGKILL, no worker outlives it. However a worker ends, the 
 Nothing here imports torch before a worker connects.
 """
 
+from runtime.launch.launchers import Place, place
 from runtime.launch.parent import launch
 from runtime.launch.verdict import report_failure
 from runtime.launch.watch import Watch
-from runtime.launch.worker import Place, check_libraries, connect, disable_malloc_trim, place, run_worker
+from runtime.launch.worker import check_libraries, connect, disable_malloc_trim, run_worker

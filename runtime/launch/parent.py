@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from runtime.launch.launchers import RENDEZVOUS
 from runtime.launch.verdict import ENDED_BY_TERM, FAILURES, Exit, Failure, first_cause, keep_room, read_failures, say
 from runtime.launch.watch import PARENT
-from runtime.launch.worker import RENDEZVOUS
 
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 0.3

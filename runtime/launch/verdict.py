@@ -21,6 +21,7 @@ import click
 from gcnsim.core.atomic import atomic_write
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import Rank
+from runtime.launch.launchers import rank_in
 
 PROGRAM: Final = "runtime.train"
 FAILURES: Final = "GCNSIM_FAILURES"
@@ -90,9 +91,8 @@ def report_failure(error: BaseException) -> None:
     With the built-in launcher it goes to a file; the first message stays. Otherwise it is printed, and written to
     TORCHELASTIC_ERROR_FILE.
     """
-    rank = os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
     code = 2 if isinstance(error, GcnsimError) else 1
-    failure = Failure(int(rank) if rank.isdigit() else 0, describe(error), code, is_consequence(error), time.time())
+    failure = Failure(rank_in(os.environ), describe(error), code, is_consequence(error), time.time())
     folder = os.environ.get(FAILURES)
     if folder is not None:
         path = Path(folder, f"{failure.rank}.json")

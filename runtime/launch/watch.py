@@ -17,8 +17,8 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 from gcnsim.core.signals import die_with_parent
+from runtime.launch.launchers import RENDEZVOUS, Place
 from runtime.launch.verdict import FAILURES, say
-from runtime.launch.worker import RENDEZVOUS, Place
 
 STARTED_BY: Final = os.getppid()
 """The parent process at the start; it changes when the parent dies."""

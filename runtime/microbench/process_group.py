@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from runtime.launch.launchers import RENDEZVOUS
 from runtime.launch.verdict import FAILURES, Exit, first_cause, read_failures
 from runtime.launch.watch import PARENT
-from runtime.launch.worker import RENDEZVOUS
 from runtime.microbench.measurements import Measurement, MicrobenchRequest
 
 RESULTS: Final = "GCNSIM_MEASUREMENTS"

@@ -172,15 +172,13 @@ def _shares(window: _Window, rank: Rank, count: int, *, waits_labelled: bool) ->
     )
 
 
-_TITLES: Final = (
-    ("iteration_s", "iteration (mean)"),
-    ("compute_s", "compute"),
-    ("wait_s", "waiting"),
+_OVERLAPPING: Final = (
     ("transfer_s", "transfers"),
     ("sampling_s", "sampling"),
     ("reduce_s", "all-reduce"),
     ("optimizer_s", "optimizer"),
 )
+"""Activities that take place during the parts of the iteration, on any thread."""
 
 
 def breakdown(final: Mapping[str, Any]) -> str:
@@ -203,18 +201,31 @@ def breakdown(final: Mapping[str, Any]) -> str:
     ]
     if final.get("evaluation_s") is not None:
         results.append(("evaluation", format_seconds(final["evaluation_s"])))
-    whole = final["iteration_s"]
-    parts = [
-        (title, "-" if final[key] is None else format_seconds(final[key]), _part(final[key], whole))
-        for key, title in _TITLES
+    overlapping = [
+        (title, "-" if final[key] is None else format_seconds(final[key]))
+        for key, title in _OVERLAPPING
         if key in final
     ]
-    lines += [*aligned(results, left=2, indent=2), "", "Per iteration, slowest worker; activities may overlap:"]
-    return "\n".join([*lines, *aligned(parts, indent=2)])
+    lines += [*aligned(results, left=2, indent=2), "", "Per iteration of the slowest worker:"]
+    lines += [*aligned(_parts(final), indent=2), "", "During these, partly at the same time:"]
+    return "\n".join([*lines, *aligned(overlapping, indent=2)])
 
 
-def _part(value: float | None, whole: float | None) -> str:
-    return "" if value is None or not whole else f"{100 * value / whole:.1f} %"
+def _parts(final: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The iteration, and the parts that add up to it: an instant that computes and waits counts as computation."""
+    whole, compute, wait = (final[name] for name in ("iteration_s", "compute_s", "wait_s"))
+    if whole is None or compute is None or wait is None:
+        given = (("iteration (mean)", whole), ("compute", compute), ("exposed waiting", wait))
+        return [(title, "-" if value is None else format_seconds(value), "") for title, value in given]
+    compute = min(compute, whole)
+    wait = min(wait, whole - compute)
+    parts = (
+        ("iteration (mean)", whole),
+        ("compute", compute),
+        ("exposed waiting", wait),
+        ("other", whole - compute - wait),
+    )
+    return [(title, format_seconds(value), f"{100 * value / whole:.1f} %" if whole else "") for title, value in parts]
 
 
 def _share(value: float | None) -> str:

@@ -1,11 +1,12 @@
 """`python -m runtime.train`: train a graph neural network on many workers, and record what each of them did.
 
 The same command is the parent, which starts local workers and watches over them, and each worker, whose
-rank is in the environment; so it also runs under torchrun.
+rank is in the environment; so it also runs under torchrun, mpirun and srun.
 """
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.verdict import error_text, say
 from runtime.launch.worker import quiet_sockets
 from runtime.record.folder_lock import lock_folder
+from runtime.train.earlier_run import CHECKPOINTS, latest
 from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
 from runtime.train.tasks import Task, naming, refuse, tasks_of, with_folder
 
@@ -45,7 +47,17 @@ def main(argv: Sequence[str]) -> int:
         return 2
     if where is not None:
         run_worker(lambda place: _work(tasks, place))
-    return launch(argv, tasks[0].options.workers)
+    return _continuable(launch(argv, tasks[0].options.workers), tasks)
+
+
+def _continuable(code: int, tasks: Sequence[Task]) -> int:
+    """`code`; after a crash or a request to stop, the command that continues a single run is printed."""
+    options = tasks[0].options
+    if code not in (0, 2) and tasks[0].name is None and writes_folder(options):
+        folder = out_folder(options)
+        if latest(folder / CHECKPOINTS) is not None:
+            say(f"continue it with: {shlex.join(['python', '-m', 'runtime.train', '--resume', str(folder)])}")
+    return code
 
 
 def _work(tasks: Sequence[Task], place: Place) -> int:

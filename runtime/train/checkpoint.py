@@ -33,10 +33,10 @@ from gcnsim.core.json_files import canonical, read_json
 from gcnsim.core.shapes import As, Keys, OneOrMore, Share, Within
 from gcnsim.workload import wrong_aggregator
 from runtime.options import Options
+from runtime.train.earlier_run import CHECKPOINTS, STATE, latest, whole
 from runtime.train.preflight import out_folder, restarted, writes_folder
 from runtime.train.reduce import Optimizer
 
-STATE = "state.json"
 WORKERS = "--workers"
 """The name of the number of workers in an identity."""
 _UNSAID: Final = MappingProxyType({"--aggregator": "plain"})
@@ -116,9 +116,9 @@ def complete(
     document["sha256"] = _digest(document)
     with atomic_write(folder / f"{done:06d}" / STATE, text=True) as file:
         json.dump(document, file, indent=1, allow_nan=False)
-    whole = _whole(folder)
-    past = [checkpoint for checkpoint in whole if int(checkpoint.name) <= done]
-    for checkpoint in whole:
+    found = whole(folder)
+    past = [checkpoint for checkpoint in found if int(checkpoint.name) <= done]
+    for checkpoint in found:
         if checkpoint not in past[-KEPT:]:
             _remove(checkpoint)
 
@@ -141,11 +141,6 @@ def set_aside(folder: Path) -> None:
         os.replace(folder, old)
     except OSError as error:
         raise FileError(f"{folder}: cannot be moved to {old.name}: {error.strerror}") from None
-
-
-def latest(folder: Path) -> Path | None:
-    """The last complete checkpoint in `folder`; None without one."""
-    return next(reversed(_whole(folder)), None)
 
 
 def read_checkpoint(folder: Path, rank: Rank, identity: Mapping[str, Any]) -> Checkpoint:
@@ -232,19 +227,8 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _whole(folder: Path) -> list[Path]:
-    """The complete checkpoints in `folder`, by their iterations."""
-    found = (state.parent for state in folder.glob(f"*/{STATE}"))
-    return sorted(
-        (checkpoint for checkpoint in found if checkpoint.name.isdecimal()), key=lambda checkpoint: int(checkpoint.name)
-    )
-
-
 def _part(rank: Rank) -> str:
     return f"worker{rank}.safetensors"
-
-
-CHECKPOINTS: Final = "checkpoints"
 
 
 def starting_point(options: Options, out: Path) -> Path | None:
@@ -256,7 +240,7 @@ def starting_point(options: Options, out: Path) -> Path | None:
     if own is not None or options.resume is None:
         return own
     path = Path(options.resume)
-    folder = path if (path / "state.json").is_file() else latest(path / CHECKPOINTS) or latest(path)
+    folder = path if (path / STATE).is_file() else latest(path / CHECKPOINTS) or latest(path)
     if folder is None:
         raise FileError(f"--resume: {path} has no complete checkpoint; allowed: the folder of a run that saved one")
     return folder

@@ -20,7 +20,7 @@ from gcnsim.core.errors import FileError, ScenarioError, plural
 from gcnsim.core.ids import Rank
 from gcnsim.core.processes import cores
 from gcnsim.core.resources import usable_resources
-from runtime.launch.worker import Place
+from runtime.launch.launchers import Place
 from runtime.options import Options, flag
 from runtime.record.folder_lock import free_path, writer
 from runtime.record.run_folder import RUN, holds_run

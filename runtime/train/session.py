@@ -23,7 +23,6 @@ from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
 from runtime.record.run_folder import ITERATIONS
 from runtime.train.checkpoint import (
-    CHECKPOINTS,
     Checkpoint,
     complete,
     forget,
@@ -34,6 +33,7 @@ from runtime.train.checkpoint import (
     starting_point,
     write_part,
 )
+from runtime.train.earlier_run import CHECKPOINTS
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
 from runtime.train.memory_usage import MemoryUsage

@@ -6,10 +6,9 @@ so in the last bits; a run uses the same from start to end.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -35,6 +34,7 @@ from runtime.methods.worker import Context, MethodWorker
 from runtime.model import Network, initialise, load_weights, save_weights
 from runtime.options import Options, flag
 from runtime.record import Recorder
+from runtime.train.earlier_run import IDENTITY
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import BatchTrainer, Targets, Trainer
 from runtime.train.preflight import threads_of
@@ -138,12 +138,8 @@ class WorkerState:
     def identity(self) -> dict[str, Any]:
         """The options on which a checkpoint and a resumed run must agree."""
         options = self.options.asdict()
-        names = (
-            "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
-            "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm", "aggregator",
-        )  # fmt: skip
         return {
-            **{flag(name): options[name] for name in names},
+            **{flag(name): options[name] for name in IDENTITY},
             **{flag(name): value for name, value in options["knobs"].items()},
             "features": self.network.widths[0],
             "classes": self.classes,
@@ -165,18 +161,39 @@ def device_of(options: Options, place: Place) -> torch.device:
 def check_gpus(place: Place) -> bool:
     """Whether the worker at `place` sees one GPU alone, its own.
 
-    A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word; ours shows all to
-    all. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers.
+    A launcher that shows each worker one GPU by any means (a variable, a container, a slice of a GPU) is taken at its
+    word; `refuse_shared_gpus` compares them. Ours shows all to all. Raises ScenarioError for CUDA without CUDA, or for
+    fewer GPUs than local workers.
     """
     if not torch.cuda.is_available():
         raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu")
     count = torch.cuda.device_count()
-    own = not place.launched and count == 1 and bool(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    own = not place.launched and count == 1
     if place.local_world > count and not own:
         raise ScenarioError(
             f"--workers: {place.local_world} on this server, which has {plural(count, 'GPU')}; allowed: 1 to {count}"
         )
     return own
+
+
+def gpu_identity(device: torch.device) -> bytes:
+    """What no two GPUs have in common; empty on a CPU and for a slice of a GPU (MIG), which shares the GPU's id.
+
+    Tried with stand-ins only, not yet on GPUs.
+    """
+    if device.type == "cpu" or "MIG" in torch.cuda.get_device_name(device):
+        return b""
+    return str(getattr(torch.cuda.get_device_properties(device), "uuid", "")).encode()
+
+
+def refuse_shared_gpus(identities: Sequence[bytes]) -> None:
+    """Raise ScenarioError if two workers have the same GPU. identities: of every worker's, by rank; empty: unknown."""
+    first: dict[bytes, int] = {}
+    for rank, identity in enumerate(identities):
+        if identity and first.setdefault(identity, rank) != rank:
+            raise ScenarioError(
+                f"--device: workers {first[identity]} and {rank} were given the same GPU; allowed: one for each worker"
+            )
 
 
 def backend_of(options: Options) -> str:
@@ -195,7 +212,7 @@ def prepare(
     shelf: data cached from earlier runs. alone: locally answered channels, for a rank without peers.
     """
     channels = alone or Channels(place.rank, place.world, options.timeout, backend_of(options))
-    control = channels.control()
+    control = _control(channels, device)
     dataset = shelf.dataset(options)
     if place.rank == 0 and alone is None:
         _tell_notes(dataset)
@@ -247,6 +264,14 @@ def prepare(
         classes=dataset.classes,
         emulation=_emulation(machine, channels, control),
     )
+
+
+def _control(channels: Channels, device: torch.device) -> Channel | None:
+    """The channel for small data, after workers have compared their GPUs; None for a single worker."""
+    control = channels.control()
+    if control is not None and device.type == "cuda":
+        refuse_shared_gpus(control.gather_arrays(gpu_identity(device)))
+    return control
 
 
 def _tell_notes(dataset: Dataset) -> None:

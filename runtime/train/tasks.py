@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.fields import shown
@@ -20,6 +21,8 @@ from runtime.launch.verdict import describe, error_text, say
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import Options, flag
+from runtime.train.earlier_run import with_options_of_run
+from runtime.train.help_groups import GroupedCommand
 from runtime.train.preflight import DEFAULT, check_outputs, check_worker_count, free_folder
 
 
@@ -98,7 +101,7 @@ HELP: Final[Mapping[str, str]] = {
     "method": f"One of {', '.join(METHODS)}.",
     "dataset": "digits, or the name of a graph in the folder that the environment variable GCNSIM_DATA names.",
     "graph": "Graph file or folder of a published dataset, in place of --dataset.",
-    "workers": "Local workers to start; under torchrun, its own count applies.",
+    "workers": "Local workers to start; under torchrun, mpirun or srun, their own count applies.",
     "iterations": "Model updates in total, including those before --resume.",
     "seed": "Seed of all random draws but the partition's and the split's.",
     "feature_dim": "Project features to this width with a fixed random matrix.",
@@ -140,7 +143,7 @@ HELP: Final[Mapping[str, str]] = {
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",
     "checkpoint_every": "Iterations between checkpoints; 0: only when a signal stops the run.",
-    "resume": "Continue from the last checkpoint of this run folder.",
+    "resume": "Continue from the last checkpoint of this run folder, with the options of that run.",
     "overwrite": "Replace the run in the run folder.",
     "json": "Print the final figures as one JSON object.",
     "json_log": "One JSON object per iteration on standard error.",
@@ -225,7 +228,41 @@ def options_of(given: Mapping[str, Any]) -> Options:
     return options
 
 
-@click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Data": (
+        *("dataset", "graph", "feature_dim", "feature_norm", "random_features", "random_classes"),
+        *("partition", "partition_method", "objective", "balance", "partition_seed"),
+    ),
+    "Model and training": (
+        *("model", "layers", "hidden", "heads", "dropout", "norm", "bias", "sage_mean", "dropout_order"),
+        *("preaggregate", "optimizer", "lr", "weight_decay", "iterations", "seed", "eval_every"),
+        *("init_weights", "save_init"),
+    ),
+    "Method": ("method", *_KNOBS),
+    "Workers": ("workers", "device", "backend", "dtype", "aggregator", "overlap", "threads", "timeout"),
+    "Record and output": (),
+}
+"""The options by what they are about; all others are listed with the last."""
+
+RARE: Final = frozenset(
+    (
+        *("feature_dim", "random_features", "random_classes", "objective", "balance", "partition_seed", "bias"),
+        *("sage_mean", "dropout_order", "preaggregate", "weight_decay", "init_weights", "save_init", "backend"),
+        *("timeout", "warmup", "json_log", "cold_start", "refresh", "cache_policy", "boundary_scale", "stale_test"),
+        *("threshold", "warm_iterations", "detection", "skip_backward", "clip", "layer_sizes", "coverage", "queue"),
+        "preprocess",
+    )
+)
+"""Options that `--help` leaves out."""
+
+
+@click.command(
+    "runtime.train",
+    cls=GroupedCommand,
+    groups=GROUPS,
+    rare=RARE,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @with_options
 @click.option("--plan", metavar="FILE", help="Carry out the runs listed in this file (.yaml), one after the other.")
 @click.pass_context
@@ -240,7 +277,8 @@ def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
       python -m runtime.train --method psc-gcn --tau 2 --epsilon 0.1 --workers 2
       torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint HOST:29500 -m runtime.train
     """
-    context.obj = options_of(given), plan
+    typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    context.obj = options_of(with_options_of_run(given, typed)), plan
 
 
 def tasks_of(argv: Sequence[str]) -> tuple[Task, ...] | None:

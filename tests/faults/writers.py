@@ -114,9 +114,6 @@ WRITERS: Final = (
 )
 """Commands that train are killed in `cases`."""
 
-ELSEWHERE: Final = {"images": "needs Kaleido and a browser; each image is written as all files are"}
-"""Commands that write and are not killed, and why."""
-
 
 def kill_writer(writer: Writer, home: Path, kills: int, seed: int) -> None:
     """Kill the command so often, at moments by `seed`. Raises BrokenError or GcnsimError for what is not whole."""

@@ -79,8 +79,8 @@ message_s: {_FIGURE % "0s"}
 gpudirect: {{value: true, source: datasheet, reference: "datasheet", date: "2026-10"}}
 """
 
-PRICES = """- {device: t4, instance: our-server, gpus: 4, price: "1.4EUR/h", source: "contract 7", date: "2026-03"}
-- {device: t4, instance: ours, gpus: 4, price: "0.9EUR/h", pricing: spot, source: "contract 7", date: "2026-03"}
+PRICES = """- {device: t4, instance: our-server, gpus: 4, price: "1.4USD/h", source: "contract 7", date: "2026-03"}
+- {device: t4, instance: ours, gpus: 4, price: "0.9USD/h", pricing: spot, source: "contract 7", date: "2026-03"}
 """
 
 NAMES = """schema: gcnsim.trace-names/1
@@ -179,7 +179,7 @@ OPTIONS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
         _question,
         (
             '{"gpus": [2, 4], "method": "psc-gcn", "epsilon": 0.1, "bandwidth": "15Gbps", "price": "t4=1USD/h"}',
-            '{"iterations_needed": {"pipegcn": 300}, "overrides": ["cluster.devices=[t4, a10g]"], "pue": 1.2}',
+            '{"iterations_needed": {"pipegcn": 300}, "overrides": ["cluster.devices=[t4, a10g]"], "electricity": "0"}',
         ),
     ),
     "address of a page": (

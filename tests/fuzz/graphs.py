@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -181,6 +183,27 @@ def _several_kinds(home: Path) -> None:
     put(home / "0" / "raw/relations/author___writes___paper/edge.csv.gz", gzip.compress(b"0,0\n", mtime=0))
 
 
+def _foreign(home: Path) -> None:
+    """Archives of an edge list."""
+    for number, (name, kind) in enumerate((("g.tar", "w"), ("g.tar.gz", "w:gz"))):
+        made = BytesIO()
+        with tarfile.open(fileobj=made, mode=kind) as archive:  # type: ignore[call-overload]
+            entry = tarfile.TarInfo("net/out.net")
+            entry.size = len(_LINES)
+            archive.addfile(entry, BytesIO(_LINES.encode()))
+        put(home / str(number) / name, made.getvalue())
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as members:
+        members.writestr("edges.csv", _LINES)
+    put(home / "2" / "g.zip", packed.getvalue())
+
+
+def _refused_files(folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        with suppress(FileError):
+            load_graph(path)
+
+
 def _refused(folder: Path) -> None:
     """A folder that is never a graph: what matters is how it is refused."""
     with suppress(FileError):
@@ -258,6 +281,7 @@ def readers() -> Iterator[Reader]:
     yield Reader("OGB folder", _ogb, _layout)
     yield Reader("array folder", _array_folder, _layout)
     yield Reader("OGB of several kinds", _several_kinds, _refused)
+    yield Reader("archives of graphs", _foreign, _refused_files)
     yield Reader("edge list Parquet", _parquet, _parquet_file)
     yield Reader("edge table", _edge_tables, _texts)
     yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))

@@ -24,8 +24,6 @@ from gcnsim.planning.sweep_table import read_filters
 from gcnsim.planning.sweep_work import Cores
 from gcnsim.records.recorded_run import read_measured
 from gcnsim.records.trace_events import is_profiler_trace
-from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
-from gcnsim.report.images import page_figures
 from gcnsim.timeline.span import read_spans, write_spans
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
@@ -92,8 +90,8 @@ def _profiler(home: Path) -> None:
     (home / "0" / "settings.json").unlink()
     sound = json.dumps(made_traces.document(made_traces.cuda_events(0, steps=3)))
     put(home / "1" / "t.json", sound)
-    # With an empty value, a backslash and text without quotes, as profilers write them.
-    put(home / "2" / "t.json", sound.replace("{", '{"group": , "path": "C:\\users\\", "name of a group": plain, ', 1))
+    # With a number that JSON does not have.
+    put(home / "2" / "t.json", sound.replace("{", '{"loss": NaN, "most": -Infinity, ', 1))
 
 
 def _read_profiler(folder: Path) -> None:
@@ -124,12 +122,6 @@ def _batches(home: Path) -> None:
         write_batch_trace(home / str(number) / "a.trace", batch_trace)
 
 
-def _page(home: Path) -> None:
-    figure = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
-    written = json.dumps(figure.to_json())
-    put(home / "0" / "a.html", f'<script>\nfunction draw() {{ gcnsim.draw("a", {written}); }}\n</script>')
-
-
 AXES: Final = (read_axis("cluster.bandwidth", "5Gbps,10Gbps", ""), read_axis("method.tau", "0..2", ""))
 FILTERS: Final = (
     "iteration_s < 0.5\ncluster.bandwidth >= 10Gbps",
@@ -148,7 +140,6 @@ def readers() -> Iterator[Reader]:
     """All of this file."""
     yield Reader("access trace", _traces, file_named(read_trace, "a.trace"))
     yield Reader("batch trace", _batches, file_named(read_batch_trace, "a.trace"))
-    yield Reader("figures of a page", _page, file_named(page_figures, "a.html"))
     yield Reader("filter of a sweep", text("where.txt", *FILTERS), _filter)
     yield Reader("profile", _profiles, _profile)
     yield Reader("timeline", _spans, file_named(read_spans, "timeline.parquet"))

@@ -25,7 +25,8 @@ from runtime.options import Options
 from runtime.record.run_folder import LossLog
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import SurveyFolder
-from runtime.train.checkpoint import STATE, WORKERS, complete, latest, read_checkpoint, write_part
+from runtime.train.checkpoint import WORKERS, complete, read_checkpoint, write_part
+from runtime.train.earlier_run import STATE, latest
 from runtime.train.tasks import read_plan
 from tests.fuzz.documents import ROOT
 from tests.fuzz.graphs import npz, ring

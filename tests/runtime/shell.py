@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TRAIN = [sys.executable, "-m", "runtime.train"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 PATIENCE_S = 90.0
+LAUNCHERS = ("GCNSIM_", "SLURM_", "OMPI_", "PMI_")
+"""Beginnings of variables that tests do not pass on: of whatever started the tests themselves."""
 
 
 def hearing() -> None:
@@ -26,7 +28,7 @@ class Shell:
     """A run started in `folder`. stderr: a file descriptor to write errors to, a pipe without one."""
 
     def __init__(self, folder: Path, *arguments: str, command: list[str] | None = None, stderr: int | None = None):
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("GCNSIM_", "SLURM_"))}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
         self.process = subprocess.Popen(
             [*(TRAIN if command is None else command), *arguments],
             cwd=folder,

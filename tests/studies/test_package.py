@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.cli.doctor import CORE
+from gcnsim.cli.doctor import requirements
 from studies.hashes import HASHED, ROOT, VERSIONS, hashed, normal, pins, with_wheels
 from studies.licences import bundled, licence, listed, text
 from studies.package import NEEDS, Environment, complaints, fails_in_one_line, from_file
@@ -22,7 +22,7 @@ def test_every_version_has_hashes_and_no_other_has() -> None:
     versions, entries = VERSIONS.read_text(encoding="utf-8"), HASHED.read_text(encoding="utf-8")
     assert pins(versions) == pins(entries)
     assert all("--hash=sha256:" in entry for entry in hashed(entries).values())
-    assert {normal(name) for name in CORE} <= set(pins(versions))
+    assert {normal(name) for name, _ in requirements()[""]} <= set(pins(versions))
 
 
 def test_a_wheel_at_hand_is_accepted_by_its_hash_when_it_is_of_the_version(tmp_path: Path) -> None:
@@ -57,11 +57,11 @@ def test_an_absent_extra_is_told_in_one_line(code: int, errors: str, content: bo
     assert fails_in_one_line(code, errors, "dashboard") is content
 
 
-def test_what_needs_an_extra_is_asked_of_every_extra_but_two() -> None:
-    """`images` is asked in Python, and whoever asks for DGL is told of torch first."""
+def test_what_needs_an_extra_is_asked_of_every_extra_but_one() -> None:
+    """Whoever asks for DGL is told of torch first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     ours = set(project["optional-dependencies"]) - {"dev", "docs", "release"}
-    assert {extra for extra, _ in NEEDS} == ours - {"images", "dgl"}
+    assert {extra for extra, _ in NEEDS} == ours - {"dgl"}
 
 
 class MadeDistribution(Distribution):
@@ -91,7 +91,7 @@ def test_a_licence_is_the_expression_then_the_classifier_then_the_text() -> None
 def test_what_is_installed_is_listed() -> None:
     rows = {name: (version, content) for name, version, content in listed()}
     assert rows["click"] == (version("click"), licence(distribution("click")))
-    assert {normal(name) for name in CORE} <= set(rows)
+    assert {normal(name) for name, _ in requirements()[""]} <= set(rows)
     assert bundled() == ("plotly.js (cartesian)", "4.1.1", "MIT AND BSD-3-Clause AND ISC")
     assert text([("a", "1", "MIT"), ("longer", "1.0", "BSD")]) == "a       1    MIT\nlonger  1.0  BSD\n"
 

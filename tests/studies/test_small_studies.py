@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from gcnsim.core.schemas import schema_text
 from gcnsim.evidence.published_facts import read_published
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.hardware import platform, platforms
@@ -24,7 +24,6 @@ from studies.fit_published import LEFT_OUT, expected_error, left_out, table_line
 from studies.given_rows import OUT, given_rows
 from studies.measured_boundary import random_boundary
 from studies.published_coefficients import COEFFICIENTS, Fit, Trials, assumed, document, errors, fit, groups
-from studies.schemas import DOCUMENTS, schema_text
 from studies.unchanged import differences
 from tests.gcnsim.results.made import DOCUMENT
 from tests.gcnsim.results.made import JUDGED as JUDGED_ROW
@@ -68,17 +67,6 @@ def test_the_file_holds_what_is_found_now() -> None:
         errors = [pytest.approx(kept.pop(name), abs=1e-3) for name in ("error", "calibrated_error")]
         assert [now.pop(name) for name in ("error", "calibrated_error")] == errors, kept
         assert now == kept
-
-
-def test_every_schema_that_ships_is_written_from_classes() -> None:
-    there = files("gcnsim").joinpath("data").iterdir()
-    assert {item.name for item in there if item.name.endswith(".json")} == {f"{name}.schema.json" for name in DOCUMENTS}
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_ships_is_what_the_dataclasses_say(name: str) -> None:
-    text = files("gcnsim").joinpath(f"data/{name}.schema.json").read_text(encoding="utf-8")
-    assert text == schema_text(name), "python -m studies.schemas writes it"
 
 
 def row_of(name: str, definition: str) -> Draft202012Validator:

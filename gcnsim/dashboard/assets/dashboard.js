@@ -29,7 +29,8 @@
   async function send(place, file) {
     if (file.size > LARGEST) { say(place, "The file is larger than 64 MiB: give its path instead."); return; }
     say(place, "Uploading ...");
-    var answer = await fetch("/upload", {method: "POST", body: file,
+    var config = JSON.parse(document.getElementById("_dash-config").textContent);
+    var answer = await fetch(config.requests_pathname_prefix + "upload", {method: "POST", body: file,
       headers: {"X-File-Name": encodeURIComponent(file.name), "Content-Type": "application/octet-stream"}});
     var told = {};
     try { told = await answer.json(); } catch (error) { told = {error: "the server refused it (" + answer.status + ")"}; }

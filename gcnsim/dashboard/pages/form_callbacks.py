@@ -13,6 +13,7 @@ from gcnsim.core.errors import GcnsimError
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import forms
+from gcnsim.dashboard.prefix import inside
 
 
 def attach(app: Dash, files: Files) -> None:
@@ -28,7 +29,7 @@ def attach(app: Dash, files: Files) -> None:
         prevent_initial_call="initial_duplicate",
     )
     def follow(values: list[Any], names: list[dict[str, str]], path: str) -> Any:
-        form = forms.of_path(path)
+        form = forms.of_path(inside(path))
         if form is None:
             return no_update, no_update
         found = _found(values, names)
@@ -43,7 +44,7 @@ def attach(app: Dash, files: Files) -> None:
         State("url", "pathname"),
     )
     def check(value: Any, name: dict[str, str], path: str) -> Any:
-        form = forms.of_path(path)
+        form = forms.of_path(inside(path))
         try:
             return "" if form is None else form.wrong(str(name["field"]), _text(value), files)
         except Exception as error:
@@ -57,7 +58,7 @@ def attach(app: Dash, files: Files) -> None:
         State("theme", "data"),
     )
     def view(values: list[Any], names: list[dict[str, str]], path: str, theme: str | None) -> Any:
-        form = forms.of_path(path)
+        form = forms.of_path(inside(path))
         if form is None or form.view is None:
             return no_update
         try:

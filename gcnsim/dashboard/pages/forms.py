@@ -14,7 +14,7 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import plan, sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT, names_of, rates_of_nvlink
-from gcnsim.hardware import PRICINGS, USD, devices, exchange_rates, is_file
+from gcnsim.hardware import PRICINGS, devices, is_file
 from gcnsim.methods import methods
 from gcnsim.planning.capacity_goal import MINIMISED
 from gcnsim.workload import datasets
@@ -150,19 +150,13 @@ TRAINING: Final = (
     Field("target_hours", "Training takes at most (10h)", more=True),
     Field("pricing", "Prices", PRICINGS[0], PRICINGS, more=True),
     Field("price", "Own price of a GPU or an instance (t4=0.35USD/h)", more=True),
-    Field("currency", "Currency", USD, tuple(exchange_rates()), more=True),
     Field("mtbf", "Mean time between failures of a server (2000h)", more=True),
     Field("interruptions", "Interruptions of a spot server per hour (0.05)", more=True),
     Field("interruption_notice", "Notice before an interruption (2min)", more=True),
     Field("checkpoint", "Time to write a checkpoint (30s)", more=True),
     Field("restart", "Time from a failure until training resumes (5min)", more=True),
-    Field("electricity", "Price of electricity (0.30EUR/kWh)", more=True),
-    Field("carbon", "CO2 of electricity (380g/kWh)", more=True),
-    Field("pue", "Power of the building over that of its machines (1.3)", more=True),
+    Field("electricity", "Price of electricity (0.12USD/kWh)", more=True),
     Field("gpu_power", "Power of a computing GPU, measured or capped (250W)", more=True),
-    Field("purchase", "Price of a server, to compare buying with renting (12000EUR)", more=True),
-    Field("life_years", "Years until a bought server is worth nothing (4)", more=True),
-    Field("in_use", "Share of all hours in which it trains (60%)", more=True),
 )
 """Fields of Plan about a whole training."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name
 from gcnsim.dashboard.files import Files
-from gcnsim.hardware import ON_DEMAND, USD, PriceBook, devices, hosts, is_file, prices
+from gcnsim.hardware import ON_DEMAND, PriceBook, devices, hosts, is_file, prices
 from gcnsim.planning.capacity_goal import MINIMISED
 from gcnsim.scenario.option import flag, words
 from gcnsim.scenario.question import field_value
@@ -24,10 +24,10 @@ UNCERTAIN: Final = ("target_iteration", "target_hours", "max_cost")
 USUAL: Final = {"dataset": "reddit", "minimise": MINIMISED[0], "confidence": CHANCE}
 """Fields that the command line may omit at these values."""
 
-PRICES: Final = {"pricing": ON_DEMAND, "currency": USD}
+PRICES: Final = {"pricing": ON_DEMAND}
 """Fields of the price book, with their initial values."""
 
-REPEATED: Final = ("runs", "price", "purchase")
+REPEATED: Final = ("runs", "price")
 """Fields that take several values, between commas, each an option of its own on the command line."""
 
 OWN_DATA: Final = ("graph", "measured_compute")

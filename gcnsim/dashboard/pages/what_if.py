@@ -16,6 +16,7 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, rates_of_nvlink, stops
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
@@ -148,10 +149,10 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     """The page of a question; own: show the fields for your own graph."""
     stops_of = {name: stops(name, getattr(question, name)) for name in SLIDERS}
     presets = [
-        html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
+        html.A([html.Strong(name), html.Span(says)], href=outside(address), className="preset")
         for name, address, says in PRESETS
     ]
-    others = [part for path, says in PAGES for part in (html.A(says, href=path), ", ")]
+    others = [part for path, says in PAGES for part in (html.A(says, href=outside(path)), ", ")]
     chosen = [
         parts.choice("dataset", "Dataset", question.dataset, lists.datasets),
         parts.choice("device", "GPU", question.device, lists.devices),
@@ -357,7 +358,7 @@ def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row], 
     graph = files.name(first.graph) or then.dataset
     machine = plain(", ".join((f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}", *first.links)))
     return [
-        html.A("A", href=f"/{first.address()}"),
+        html.A("A", href=outside(f"/{first.address()}")),
         f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",
     ]
 

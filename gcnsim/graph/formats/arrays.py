@@ -25,7 +25,7 @@ import numpy as np
 from gcnsim.core.container import fits_memory
 from gcnsim.core.errors import FileError
 from gcnsim.core.ids import AnyArray, frozen
-from gcnsim.graph.formats.source import file_start
+from gcnsim.graph.formats.source import file_start, limits_named
 
 if TYPE_CHECKING:
     from gcnsim.graph.formats.contents import ArraySource
@@ -44,7 +44,6 @@ _DAMAGE = (
     LookupError,
     ArithmeticError,
     RuntimeError,
-    MemoryError,
 )
 """Exceptions of zipfile and of the .npy header parser for damaged files."""
 
@@ -76,8 +75,8 @@ def read_npy(path: str | Path) -> AnyArray:
     """
     source = Path(path)
     file_start(source)
-    with _damage_named(source):
-        return _parsed(str(source), BytesIO(source.read_bytes()))
+    with _damage_named(source), open(source, "rb") as file:
+        return _parsed(str(source), file, source.stat().st_size)
 
 
 class WholeNumbers:
@@ -127,15 +126,8 @@ class Archive(WholeNumbers):
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only; unpacked in chunks into its own memory, so that it exists once."""
         self._need(key)
-        where, stored = self.where(key), self.nbytes(key)
         with self.zip.open(f"{key}.npy") as file:
-            shape, fortran, dtype = _header(where, file)
-            size, held = math.prod(shape) * dtype.itemsize, stored - file.tell()
-            raw = np.empty(size if size == held else 0, np.uint8)
-            filled = _filled(file, raw.data)
-            if size != held or filled != size or file.read(1):
-                raise FileError(f"{where}: truncated or altered: {held} bytes are not {dtype}{list(shape)}")
-        return frozen(np.ndarray(shape, dtype, raw, order="F" if fortran else "C"))
+            return _parsed(self.where(key), file, self.nbytes(key))
 
     def check_finite(self, key: str) -> None:
         """Read the array in chunks, without storing it. Raises FileError unless all numbers are finite in float32."""
@@ -180,21 +172,21 @@ def opened(path: Path) -> Iterator[Archive]:
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
     try:
-        yield
+        with limits_named(path):
+            yield
     except _DAMAGE as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise FileError(f"{path}: truncated or altered: {why}") from None
 
 
-def _parsed(where: str, file: IO[bytes]) -> AnyArray:
-    """Parse the array in an open `.npy` file. No more is read than its header states, however large a zip unpacks."""
+def _parsed(where: str, file: IO[bytes], stored: int) -> AnyArray:
+    """The array in an open `.npy` file of `stored` bytes, read-only; memory is reserved for a size that fits alone."""
     shape, fortran, dtype = _header(where, file)
-    nbytes = math.prod(shape) * dtype.itemsize
-    raw = file.read(nbytes)
-    if len(raw) != nbytes or file.read(1):
-        found = f"{len(raw)} bytes" if len(raw) < nbytes else f"more than {nbytes} bytes"
-        raise FileError(f"{where}: truncated or altered: {found} are not {dtype}{list(shape)}")
-    return np.ndarray(shape, dtype, raw, 0, order="F" if fortran else "C")
+    size, held = math.prod(shape) * dtype.itemsize, stored - file.tell()
+    raw = np.empty(size if size == held else 0, np.uint8)
+    if size != held or _filled(file, raw.data) != size or file.read(1):
+        raise FileError(f"{where}: truncated or altered: {held} bytes are not {dtype}{list(shape)}")
+    return frozen(np.ndarray(shape, dtype, raw, order="F" if fortran else "C"))
 
 
 def _header(where: str, file: IO[bytes]) -> _Header:

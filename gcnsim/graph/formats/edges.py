@@ -40,7 +40,7 @@ from gcnsim.graph.formats.columns import (
     sample_of,
     whole_number,
 )
-from gcnsim.graph.formats.source import GraphSize
+from gcnsim.graph.formats.source import GraphSize, limits_named
 from gcnsim.graph.formats.table import INT64, read_pairs
 
 NUMBERS: Final = "numbers"
@@ -294,7 +294,7 @@ def read_parquet(path: Path, name: str, *, ids: str = NUMBERS, ends: Sequence[st
 
     where = str(path)
     try:
-        with _opened(path) as file:
+        with limits_named(path), _opened(path) as file:
             header = list(file.schema_arrow.names)
             found = ends_of_header(header, ends, where)
             chosen = [header[found.source], header[found.target]]
@@ -317,7 +317,7 @@ def parquet_size(path: Path) -> GraphSize:
     from pyarrow import ArrowException
 
     try:
-        with _opened(path) as file:
+        with limits_named(path), _opened(path) as file:
             rows = int(file.metadata.num_rows)
     except (ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path}: truncated or altered: {' '.join(str(error).split())}") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcnsim.core.errors import FileError
+from gcnsim.core.errors import FileError, plural
 from gcnsim.core.ids import AnyArray, BoolArray, frozen
 from gcnsim.graph.formats.arrays import whole_numbers, whole_row
 from gcnsim.graph.formats.contents import PARTS, ArraySource, Contents, SplitArrays, contents_of, named_like
@@ -159,9 +159,7 @@ def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
     """
     where, labels = source.where(name), source.array(name)
     if labels.ndim == 2 and labels.shape[1] > 1:
-        if not _one_hot(labels):
-            return labels, ""
-        return frozen(np.argmax(labels, axis=1).astype(np.int64)), f"{name} is one-hot: one class a node"
+        return _of_table(labels, name)
     if labels.ndim == 2 and not labels.shape[1]:
         return labels, ""
     if labels.dtype.kind == "f":
@@ -187,12 +185,24 @@ def unlabelled(labels: AnyArray) -> int | None:
     return int(most)
 
 
-def _one_hot(table: AnyArray) -> bool:
-    """Whether every row has exactly one 1 and otherwise 0; it is then equivalent to one class per node."""
+def _of_table(table: AnyArray, name: str) -> tuple[AnyArray, str]:
+    """One class per node if most rows have exactly one 1 and the others none (unknown), else the table; and a note."""
     if table.dtype.kind not in "biuf" or table.shape[0] < _SURE_ROWS:
-        return False
+        return table, ""
+    if table.dtype.kind == "f":
+        table = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     ones = np.count_nonzero(table == 1, axis=1)
-    return bool((ones == 1).all() and np.count_nonzero(table) == table.shape[0])
+    if np.count_nonzero(table) != ones.sum():
+        return table, ""
+    none, several = int(np.count_nonzero(ones == 0)), int(np.count_nonzero(ones > 1))
+    if 2 * (none + several) >= ones.size:
+        return table, ""
+    if several:
+        have = "node has" if several == 1 else "nodes have"
+        return table, f"{name} is taken for several classes a node: {several:,} {have} more than one"
+    classes = np.where(ones == 1, np.argmax(table == 1, axis=1), -1).astype(np.int64)
+    unknown = f"; no label: {plural(none, 'node')} without a 1" if none else ""
+    return frozen(classes), f"{name} is one-hot: one class a node{unknown}"
 
 
 def skipped(source: ArraySource, held: Contents, nodes: int) -> tuple[str, ...]:

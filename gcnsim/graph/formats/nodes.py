@@ -21,6 +21,7 @@ from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.node_arrays import MASKS, Found, node_arrays
 from gcnsim.graph.formats.npz import MOST_CLASSES, MOST_WIDTH
+from gcnsim.graph.formats.source import limits_named
 
 __all__ = ["MASKS", "SPARSE", "NodeArrays", "check_features", "named_arrays", "read_nodes"]
 
@@ -50,15 +51,16 @@ def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: b
     """
     wanted = [*MASKS, *(("x", *SPARSE) if features else ()), *(("labels",) if labels else ())]
     where, source = str(path), Path(path)
-    if source.is_dir():
-        found = layout_of(source).arrays(nodes, wanted)
-    elif zipfile.is_zipfile(source):
-        with opened(source) as archive:
-            found = node_arrays(archive, nodes, wanted)
-    else:
-        return NodeArrays()
-    arrays = _Given(where, found)
-    return NodeArrays(_features(arrays, nodes), _labels(arrays, nodes), _masks(arrays, nodes), found.notes)
+    with limits_named(source):
+        if source.is_dir():
+            found = layout_of(source).arrays(nodes, wanted)
+        elif zipfile.is_zipfile(source):
+            with opened(source) as archive:
+                found = node_arrays(archive, nodes, wanted)
+        else:
+            return NodeArrays()
+        arrays = _Given(where, found)
+        return NodeArrays(_features(arrays, nodes), _labels(arrays, nodes), _masks(arrays, nodes), found.notes)
 
 
 def check_features(path: str | Path) -> None:

@@ -31,8 +31,6 @@ MOST_CLASSES = 1_000_000
 NPY = b"\x93NUMPY"
 """How every `.npy` file begins."""
 
-_OGB = ("edge.csv.gz", "data.npz", "num-node-dict.csv.gz")
-
 LOOKED_FOR = "indptr with indices, edge_index, edges, adj_indptr with adj_indices, row with col"
 
 
@@ -127,13 +125,6 @@ def _edges(source: ArraySource, held: Contents) -> Edges:
     half = next((name for name in names if plain(name) in ("indptr", "indices")), None)
     if half is not None:
         source.shape("indices" if plain(half) == "indptr" else "indptr")  # says which one is missing
-    raw = sorted(name for name in names if name.rpartition("/")[2] in _OGB)
-    if raw and "/raw/" in raw[0]:
-        whole = raw[0].partition("/raw/")[0]
-        raise FileError(
-            f"{source.path}: OGB's download, not unpacked ({raw[0]} is in it); unpack it (python -m zipfile -e "
-            f"{source.path.name} .) and give the folder {whole}"
-        )
     if any(name.endswith("data.pkl") for name in names):
         raise FileError(
             f"{source.path}: a file of PyTorch, a pickle, which runs code when it is read and is never opened; "

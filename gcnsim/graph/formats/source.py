@@ -6,6 +6,7 @@ Headers, or counting lines, give the memory that a file needs before its data is
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from gcnsim.core.errors import FileError
+from gcnsim.core.units import format_bytes
 
 _GZIP = b"\x1f\x8b"
 
@@ -25,6 +27,24 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte-order marks; UTF-32's begins like UTF-16's, so it comes first."""
+
+
+_LIMITS = frozenset((errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EIO, errno.EACCES))
+"""Errors that say something of the machine, not of the file's content."""
+
+
+@contextmanager
+def limits_named(path: Path) -> Iterator[None]:
+    """Too little memory or too many open files while reading `path` is a FileError that says so: no damage."""
+    try:
+        yield
+    except MemoryError:
+        size = sum(item.stat().st_size for item in (path.glob("*") if path.is_dir() else [path]))
+        raise FileError(f"{path}: {format_bytes(size)} do not fit into memory") from None
+    except OSError as error:
+        if error.errno not in _LIMITS:
+            raise
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def file_start(path: Path, count: int = 16) -> bytes:
@@ -41,7 +61,7 @@ def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
     """The file, open for reading in chunks, decompressed if it is gzip. Raises FileError as in `file_text`."""
     zipped = file_start(path, len(_GZIP)) == _GZIP
     try:
-        with open(path, "rb") as file:
+        with limits_named(path), open(path, "rb") as file:
             yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if zipped else file
     except (OSError, EOFError, zlib.error) as error:
         if zipped:
@@ -61,7 +81,8 @@ def file_text(path: Path) -> bytes:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if data.startswith(_GZIP):
         try:
-            data = gzip.decompress(data)
+            with limits_named(path):
+                data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise FileError(f"{path}: truncated or altered gzip: {error}") from None
     return _one_encoding(data, path)

@@ -89,10 +89,10 @@ MEANINGS: dict[str, ColumnHelp] = {
     ),
     "cost_per_1000_iterations": ColumnHelp(
         "{unit} per\n1,000 iter.",
-        "Price of 1,000 iterations, in the currency asked for.",
+        "Price of 1,000 iterations, in US dollars.",
         "{unit}/\n1k it",
     ),
-    "cost_per_hour": ColumnHelp("{unit} per\nhour", "Price of the machine per hour, in the currency asked for."),
+    "cost_per_hour": ColumnHelp("{unit} per\nhour", "Price of the machine per hour, in US dollars."),
     "cost_per_iteration": ColumnHelp("{unit} per\niteration", "Price of one iteration."),
     "cost_per_epoch": ColumnHelp("{unit} per\nepoch", "Price of an epoch, in which every training node is used once."),
     "vs_recommended": ColumnHelp(
@@ -152,7 +152,7 @@ SHOWN = (
 """The default columns of the table, if they are informative."""
 
 COSTS = ("cost_per_hour", "cost_per_iteration", "cost_per_1000_iterations", "cost_per_epoch")
-"""Columns in the chosen currency."""
+"""Columns in US dollars."""
 
 TEXT = ("dataset", "host", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
 """Columns of text, aligned to the left."""

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 
 from gcnsim.core.errors import plural
-from gcnsim.core.units import ELECTRICITY, ENERGY, MASS, POWER, format_number, range_text
+from gcnsim.core.units import ELECTRICITY, ENERGY, POWER, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
@@ -23,7 +23,7 @@ from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, n
 from gcnsim.report.answer.rows import checked_order, range_of, row_labels, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import EnergyReport, EnergyRow, OwnOrRent, Row, WhatIf
+from gcnsim.results import EnergyReport, EnergyRow, Row, WhatIf
 
 DEFAULT_WIDTH = 100
 """The width assumed for a pipe."""
@@ -169,7 +169,7 @@ def _print_answer(page: Page, answer: WhatIf) -> None:
     page.pairs("No effect", sentences.no_effect_of(answer))
     page.block("Other partitions", sentences.partitions_of(answer))
     page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
-    page.pairs("Energy, including the building", energy_of(answer))
+    page.pairs("Energy at the machine, without its building", energy_of(answer))
 
 
 def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:
@@ -222,26 +222,14 @@ def render_notebook(answer: WhatIf, most: int = 12) -> str:
 
 
 def energy_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """Energy of each row, beside its label, buying each machine, and what was assumed; empty if not asked."""
+    """Energy of each row, beside its label, and what was assumed; empty if not asked."""
     report = answer.energy
     if report is None:
         return []
     labels = row_labels(answer, apart=report.recommended is not None)
     rows = [*report.rows, *([] if report.recommended is None else [report.recommended])]
     pairs = [(label, energy_text(row, report)) for label, row in zip(labels, rows, strict=True)]
-    # Rows of one machine differ by their electricity and interruptions alone: one line for each machine, of the
-    # recommended row or else of its fastest.
-    best = answer.recommendation.row
-    asked = [*answer.results, *([] if report.recommended is None else [best])]
-    machines: dict[tuple[object, ...], tuple[str, OwnOrRent]] = {}
-    for label, row, own in sorted(
-        ((label, row, found.own) for label, row, found in zip(labels, asked, rows, strict=True) if found.own),
-        key=lambda item: (item[1] is not best and not item[1].recommended, item[1].epoch_s),
-    ):
-        key = (row.device, row.host, own.purchase, own.servers, own.gpus_per_server, own.rented_gpus)
-        machines.setdefault(key, (label, own))
-    owned = [(f"{label}, bought", own_text(own, report)) for label, own in machines.values()]
-    return [*pairs, *owned, *assumed_power(report)]
+    return [*pairs, *assumed_power(report)]
 
 
 def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
@@ -251,50 +239,16 @@ def assumed_power(report: EnergyReport) -> list[tuple[str, str]]:
 
 
 def energy_text(row: EnergyRow, report: EnergyReport) -> str:
-    """Energy of an iteration and of the training, its cost and CO2; or why they are unknown."""
+    """Energy of an iteration and of the training, and its cost; or why they are unknown."""
     if row.joules is None or row.watts is None:
         return row.unknown or "not known"
     ends = range_text(row.joules_low, row.joules_high, ENERGY.shown_as)
     text = f"{ENERGY.shown_as(row.joules)}{ends} an iteration, {POWER.shown_as(row.watts)} on average"
     if row.kwh is None:
-        small = _money_and_mass(row.cost_per_1000_iterations, row.kg_co2_per_1000_iterations, report)
-        return f"{text}{small} per 1,000 iterations" if small else text
+        cost = row.cost_per_1000_iterations
+        return text if cost is None else f"{text}, {money(cost)} {report.currency} per 1,000 iterations"
     ends = range_text(row.kwh_low, row.kwh_high, ELECTRICITY.shown_as)
     if row.kwh_low is not None and row.kwh_high is None:
         ends = f" ({ELECTRICITY.shown_as(row.kwh_low)} to practically never)"
-    return f"{text}; until done {ELECTRICITY.shown_as(row.kwh)}{ends}{_money_and_mass(row.cost, row.kg_co2, report)}"
-
-
-def _money_and_mass(cost: float | None, carbon: float | None, report: EnergyReport) -> str:
-    paid = "" if cost is None else f", {money(cost)} {report.currency}"
-    return paid if carbon is None else f"{paid}, {MASS.shown_as(carbon)} CO2"
-
-
-def own_text(own: OwnOrRent, report: EnergyReport) -> str:
-    """An hour of a bought and of a rented machine, and the months until buying pays off."""
-    ends = range_text(own.owned_per_hour_low, own.owned_per_hour_high, money)
-    years = own.life_months / 12.0
-    life = "1 year" if years == 1.0 else f"{years:g} years"
-    text = f"{money(own.owned_per_hour)} {report.currency} an hour of use{ends} over {life}"
-    text += f" ({plural(own.servers, 'server')} of {plural(own.gpus_per_server, 'GPU')})"
-    if own.rented_gpus is None:
-        return f"{text}; no rent is known"
-    gpus = plural(own.rented_gpus, "GPU")
-    if own.rented_per_hour is None or own.rented_hours is None:
-        return f"{text}: a rented machine ({gpus}) is practically never done"
-    text += f", rented {money(own.rented_per_hour)} ({gpus}"
-    longer = own.rented_hours - 1.0
-    text += f"; with interruptions {format_number(100.0 * longer, 2)} % longer)" if longer > 5e-5 else ")"
-    if own.months is None:
-        return f"{text}: buying never pays"
-    late = own.months_high is None or own.months_high > own.life_months
-    last = "practically never" if own.months_high is None else months_text(own.months_high)
-    after = f"{months_text(own.months)} ({months_text(own.months_low or 0.0)} to {last})"
-    if own.months > own.life_months:
-        return f"{text}: buying would pay off after {after}, not within its life"
-    return f"{text}: buying pays off after {after}" + (", perhaps not within its life" if late else "")
-
-
-def months_text(months: float) -> str:
-    """Months for people, in years from ten on."""
-    return f"{format_number(months)} months" if months < 119.5 else f"{format_number(months / 12.0)} years"
+    paid = "" if row.cost is None else f", {money(row.cost)} {report.currency}"
+    return f"{text}; until done {ELECTRICITY.shown_as(row.kwh)}{ends}{paid}"

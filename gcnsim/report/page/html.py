@@ -23,7 +23,6 @@ from gcnsim.report.answer.table import energy_of, wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import AXES, Curve, curve_data, curve_figure, curve_of_rows, styled
-from gcnsim.report.figures.owning import owning_figure, owning_of
 from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import Tornado, tornado_data, tornado_figure
@@ -46,7 +45,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
     columns, best = columns_of(rows), [index for index, row in enumerate(rows) if row.recommended]
     curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
     tornado = tornado_data(answer)
-    learning, owning = convergence_of(answer), owning_of(answer.energy, answer.recommendation.in_results)
+    learning = convergence_of(answer)
     write_page(
         path,
         "answer.html.j2",
@@ -64,9 +63,6 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         lines=line_legend(styled(curves.series)),
         accuracy=[] if learning is None else _accuracy(learning),
         learned=[] if learning is None else line_legend(learning.styled()),
-        owning=None if owning is None else owning_figure(owning),
-        owned=[] if owning is None else owning.legend,
-        owned_caption="" if owning is None else owning.caption,
         heats=heats_of(answer),
         timeline=timeline_figure(timeline),
         timeline_says=caption_of(timeline),
@@ -99,7 +95,7 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Other partitions", [("partitions", text) for text in sentences.partitions_of(answer)]),
         ("No effect", sentences.no_effect_of(answer)),
         (provenance.target_title_of(answer), provenance.target_of(answer)),
-        ("Energy, including the building", energy_of(answer)),
+        ("Energy at the machine, without its building", energy_of(answer)),
     ]
 
 

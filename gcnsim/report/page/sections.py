@@ -35,7 +35,6 @@ from gcnsim.report.figures.curves import Curve, curve_data, curve_figure
 from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
-from gcnsim.report.figures.owning import owning_figure, owning_of
 from gcnsim.report.figures.style import line_legend
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
@@ -214,8 +213,8 @@ def write_advice(path: str | Path, advice: Advice, curve: Curve, result: Result)
 
 
 def advice_sections(advice: Advice) -> list[Section]:
-    """The figures of a recommendation: its options, where their time goes, what moves the time, buying and renting."""
-    data, tornado, owning = front_data(advice), tornado_of_advice(advice), owning_of(advice.energy)
+    """The figures of a recommendation: its options, where their time goes, what moves the time."""
+    data, tornado = front_data(advice), tornado_of_advice(advice)
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
         "Options that nothing clearly beats, with their 90 % intervals and their numbers in the table; the star is the"
@@ -230,8 +229,6 @@ def advice_sections(advice: Advice) -> list[Section]:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         kinds = [("knob", "compute", False), ("assumption", "assumption", False)]
         sections.append(Section("What moves the time", tornado_figure(tornado), caption, kinds))
-    if owning is not None:
-        sections.append(Section("Buy or rent", owning_figure(owning), owning.caption, owning.legend))
     return sections
 
 

@@ -130,18 +130,18 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 
 def test_costs_of_an_iteration_an_epoch_and_a_training(capsys: pytest.CaptureFixture[str]) -> None:
     document = answer(
-        capsys, "--currency", "EUR", "--exchange", "0.5", "--price", "t4=3.6USD/h",
+        capsys, "--price", "t4=3.6USD/h",
         "--target-accuracy", "90%", "--iterations-needed", "pipegcn=1000",
     )  # fmt: skip
     (row,) = document["results"]
     cost, seconds = row["cost"], row["iteration_s"]
     assert row["usd_per_1000_iterations"] == pytest.approx(2 * seconds)
-    assert cost["per_1000_iterations"] == pytest.approx(seconds)
-    assert cost["per_iteration"] == cost["per_epoch"] == pytest.approx(seconds / 1000)
-    assert (cost["per_hour"], cost["currency"]) == (pytest.approx(3.6), "EUR")
+    assert cost["per_1000_iterations"] == pytest.approx(2 * seconds)
+    assert cost["per_iteration"] == cost["per_epoch"] == pytest.approx(2 * seconds / 1000)
+    assert (cost["per_hour"], cost["currency"]) == (pytest.approx(7.2), "USD")
     (target,) = document["target"]["rows"]
-    assert (target["usd"], target["cost"]) == (pytest.approx(2 * seconds), pytest.approx(seconds))
-    assert document["prices"] == {"pricing": "on-demand", "currency": "EUR", "per_usd": 0.5, "exchange": "as given"}
+    assert (target["usd"], target["cost"]) == (pytest.approx(2 * seconds), pytest.approx(2 * seconds))
+    assert document["prices"] == {"pricing": "on-demand", "currency": "USD"}
 
 
 def test_nothing_is_said_of_prices_that_nobody_chose(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,11 +153,10 @@ def test_nothing_is_said_of_prices_that_nobody_chose(capsys: pytest.CaptureFixtu
 
 
 def test_the_text_says_cost_and_price(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--currency", "EUR", "--exchange", "0.9", "--columns", "cost_per_hour,cost_per_epoch"]) == 0
+    assert main([*COMMAND, "--pricing", "on-demand", "--columns", "cost_per_hour,cost_per_epoch"]) == 0
     text = capsys.readouterr().out
-    assert "EUR per" in text
+    assert "USD per" in text
     assert "\n  cost  " in text
-    assert "1 USD = 0.9 EUR, as given" in " ".join(text.split())
     assert main([*COMMAND, "--device", "a10g", "--pricing", "spot"]) == 0
     assert "no spot price of a10g is known" in capsys.readouterr().out
     assert main([*COMMAND, "--host", "g4dn.12xlarge", "--pricing", "spot"]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,32 @@ def test_what_cannot_be_cut_is_one_line(cycle: Path, words: list[str], message: 
         _run("partition", str(cycle), *words)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("heavy.graph", "4 3 010\n9 2\n1 1 3\n1 2 4\n1 3\n", "ignored: weights"),
+        ("loop.txt", "0 1\n1 0\n1 1\n1 2\n", "dropped 1 self-loop, added 1 reverse entry"),
+        ("plain.graph", "3 2\n2\n1 3\n2\n", "already clean"),
+    ],
+)
+@pytest.mark.parametrize("parts", ["2", "1,2"])
+def test_a_report_on_a_partition_says_what_reading_dropped(
+    tmp_path: Path, name: str, text: str, says: str, parts: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    cleaning = asdict(load_graph(path).cleaning) | {"ignored": [*load_graph(path).cleaning.ignored]}
+    assert json.loads(_run("partition", str(path), "--parts", parts, "--json"))["cleaning"] == cleaning
+    if parts == "2":
+        assert f"cleaning        {says}" in _run("partition", str(path), "--parts", parts).splitlines()
+
+
+def test_a_report_on_a_partition_has_the_warnings_on_the_graph(tmp_path: Path) -> None:
+    (tmp_path / "gaps.txt").write_text("0 1\n1 2\n2 9\n")
+    found = json.loads(_run("partition", str(tmp_path / "gaps.txt"), "--parts", "2", "--method", "block", "--json"))
+    assert [line for line in found["warnings"] if "isolated" in line and "--ids compact" in line]
+
+
 def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
     folder = write_arrays(tmp_path / "flickr")
     lines = _run("info", str(folder)).splitlines()
@@ -212,7 +239,7 @@ def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:
     folder = write_dgl(tmp_path / "parts")
     lines = _run("info", str(folder)).splitlines()
     assert "inner nodes     6, 4" in lines
-    assert "boundary nodes  in part*/graph.dgl, which only DGL reads" in lines
+    assert "boundary nodes  in part*/graph.dgl, a binary that only DGL reads" in lines
     found = json.loads(_run("info", str(folder), "--json"))
     assert (found["schema"], found["inner_edges"], found["missing"]) == ("gcnsim.graph-dgl/1", [12, 8], [])
 
@@ -323,3 +350,24 @@ def test_another_suffix_than_npz_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"plain\.txt: cannot write '\.txt'; allowed: \.npz"):
         _generated(*BLOCK, "--out", str(tmp_path / "plain.txt"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_are_numbered_for_servers_and_the_order_is_in_the_file(tmp_path: Path) -> None:
+    # Two pairs of blocks with many edges between them: 0 with 2, and 1 with 3.
+    edges = [(a, b) for one, other in ((0, 2), (1, 3)) for a in range(10 * one, 10 * one + 10) for b in _block(other)]
+    edges += [(0, 10), (20, 30)]
+    graph, out = tmp_path / "pairs.txt", tmp_path / "placed.part"
+    graph.write_text("".join(f"{a} {b}\n" for a, b in edges))
+    np.save(tmp_path / "owner.npy", np.repeat(np.arange(4), 10))
+    words = ["partition", str(graph), "--partition", str(tmp_path / "owner.npy"), "--out", str(out), "--json"]
+    found = json.loads(_run(*words, "--placement", "balanced", "--gpus-per-server", "2"))["placement"]
+    assert found == {"gpus_per_server": 2, "numbered": 40, "balanced": 2}
+    owner = read_partition(out, load_graph(graph)).owner
+    assert owner[0] // 2 == owner[20] // 2 != owner[10] // 2 == owner[30] // 2
+    result = CliRunner().invoke(group, [*words, "--placement", "balanced"])
+    assert result.exit_code == 2
+    assert "need each other" in result.output
+
+
+def _block(number: int) -> range:
+    return range(10 * number, 10 * number + 10)

@@ -66,6 +66,13 @@ def test_misuse_is_one_line_and_exit_code_2(argv: list[str], message: str, refus
     assert message in refused(*argv)
 
 
+def test_what_is_gone_says_what_to_do(refused: Refused) -> None:
+    for option, hint in cli.GONE.items():
+        assert refused("what-if", option, "1") == f"gcnsim: {option} is gone: {hint}\n"
+    for name, hint in cli.GONE_COMMANDS.items():
+        assert refused(name, "page.html") == f"gcnsim: {name} is gone: {hint}\n"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [

@@ -129,16 +129,15 @@ def test_a_question_of_another_schema_or_column_is_a_line(folder: Path, refused:
         assert says in refused("sweep", *words)
 
 
-def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_costs_are_of_the_price_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
-    euros = ["--price", "t4=0.5USD/h", "--currency", "EUR", "--exchange", "0.9", "--axis", "method.tau=1"]
-    printed([*COMMAND, *SMALL, *euros, "--out", out, "--processes", "1"], capsys)
+    priced = ["--price", "t4=0.45USD/h", "--axis", "method.tau=1"]
+    printed([*COMMAND, *SMALL, *priced, "--out", out, "--processes", "1"], capsys)
     best = printed(["sweep", "best", out], capsys)
-    assert "EUR per" in best
-    assert "$" not in best
+    assert "USD per" in best
     costs = json.loads(printed(["sweep", "best", out, "--by", "cost_per_epoch", "--json"], capsys))
     assert [cost["cost_per_hour"] for cost in costs] == [0.9] * 4
-    assert costs[0]["price"] == "0.45 EUR/h a GPU (as given); 1 USD = 0.9 EUR, as given"
+    assert costs[0]["price"] == "0.45 USD/h a GPU (as given)"
     for options, says in (
         ([], "holds the results of another question"),
         (["--price", "t4=0.5"], "--price t4: '0.5' has no unit; write a price per hour with its unit"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 import gcnsim
 from gcnsim import Answer
 from gcnsim.cli import main
+from gcnsim.core.schemas import schema_of
 from gcnsim.scenario import from_mapping
 from gcnsim.simulation.open_source import open_source
 from studies.picture import PICTURE, picture
@@ -31,8 +31,7 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
 
 
 def schema(name: str) -> dict[str, Any]:
-    text: dict[str, Any] = json.loads((files("gcnsim") / "data" / f"{name}.schema.json").read_text())
-    return text
+    return dict(schema_of(name))
 
 
 def check_row(row: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from jsonschema import Draft202012Validator
 
 from gcnsim.core.atomic import atomic_write, probe
 from gcnsim.core.errors import FileError
-from gcnsim.core.json_files import canonical, mistake, read_json, shipped_schema
+from gcnsim.core.json_files import canonical, mistake, read_json
+from gcnsim.core.schemas import DOCUMENTS, schema_of
 from gcnsim.core.yaml_files import LIMIT, parse_yaml, read_yaml
 from gcnsim.hardware import DeviceProfile, HostProfile, LinkProfile
 
@@ -140,16 +140,14 @@ def test_files(tmp_path: Path) -> None:
         read_yaml(tmp_path / "large.yaml")
 
 
-SCHEMAS = sorted(path.name.removesuffix(".schema.json") for path in files("gcnsim").joinpath("data").iterdir()
-                 if path.name.endswith(".schema.json"))  # fmt: skip
 VERSIONS = {"measured_compute": 3}
 """Of schemas that have had others before."""
 CLUSTER = {"schema": "gcnsim.cluster/1", "hosts": 2, "workers_per_host": 2, "bandwidth": 1.25e9, "measured": 1.1e9}
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_schema_that_ships_is_one_and_says_what_it_is_of(name: str) -> None:
-    schema = dict(shipped_schema(name))
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_schema_is_one_and_says_what_it_is_of(name: str) -> None:
+    schema = dict(schema_of(name))
     Draft202012Validator.check_schema(schema)
     assert schema["$id"] == f"urn:gcnsim:{name}:{VERSIONS.get(name, 1)}"
     assert schema["description"]
@@ -215,7 +213,6 @@ UNFITTED = {
     "idle_power",
     "host_power",
     "host_floor",
-    "pue",
     "cache_rate",
     "entries_per_s",
     "staging_bandwidth",
@@ -230,7 +227,7 @@ UNFITTED = {
     [("device", DeviceProfile, set()), ("host", HostProfile, {"draw_s"}), ("network", LinkProfile, {"half_size"})],
 )
 def test_the_figures_of_a_calibration_are_those_of_the_profiles(part: str, profile: type, more: set[str]) -> None:
-    schema = shipped_schema("calibration")
+    schema = schema_of("calibration")
     given = schema["properties"]["figures"]["properties"][part]
     given = schema["$defs"]["link"] if "$ref" in given else given
     figures = {field.name for field in fields(profile) if "Figure" in str(field.type)} - BUILT_IN - UNFITTED

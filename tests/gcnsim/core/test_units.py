@@ -176,9 +176,6 @@ def test_shown_for_people() -> None:
         "100,000",
     ]
     assert units.ELECTRICITY.shown_as(123_456.0) == "123 MWh"
-    assert [units.MASS.shown_as(kg) for kg in (0.0, 0.0123, 4.0, 1e4, 1e9)] == [
-        "0 kg", "12.3 g", "4.00 kg", "10.0 t", "1,000,000 t"
-    ]  # fmt: skip
     assert units.format_bytes(2**31) == "2.00 GiB"
     assert units.format_bytes(0) == "0 B"
     assert units.format_bandwidth(1.875e9) == "1.88 GB/s"

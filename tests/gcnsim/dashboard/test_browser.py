@@ -17,7 +17,7 @@ PAGES = (
     "/",
     "/?beside=25&figure=bandwidth",
     "/compare?a=a.yaml&b=b.yaml",
-    "/plan?gpus=2&device=t4&method=pipegcn&target_iteration=&electricity=0.3EUR/kWh&gpu_power=60W",
+    "/plan?gpus=2&device=t4&method=pipegcn&target_iteration=&electricity=0.3USD/kWh&gpu_power=60W",
     "/sweep?folder=points",
     "/timeline?gpus=2",
     "/validation?runs=pipegcn,bns-gcn&measured_compute=measured",

@@ -132,3 +132,22 @@ def test_the_oldest_uploads_go_first(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 16
     with pytest.raises(FileError):
         files.path(first)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "{",
+        "7",
+        "{}",
+        '{"output": "x.y", "outputs": {"id": "x", "property": "y"}, "inputs": []}',
+        '{"output": ["x"], "outputs": {}, "inputs": []}',
+        '{"output": "page.children", "outputs": {"id": "page", "property": "children"}, "inputs": [], "state": []}',
+        '{"output": "page.children", "outputs": 1, "inputs": [{}], "state": [{}, {}]}',
+        '{"output": "page.children", "outputs": {}, "inputs": [7], "state": [7, 7]}',
+    ],
+)
+def test_an_update_that_no_page_asks_for_is_a_bad_request(dashboard: str, asked: str) -> None:
+    address = "/_dash-update-component"
+    status, _, text = response(dashboard, address, "POST", asked.encode(), Content_Type="application/json")
+    assert (status, text) == (400, "gcnsim: 400 Bad Request\n")

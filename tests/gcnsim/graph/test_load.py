@@ -45,7 +45,7 @@ def test_the_real_graphs_have_their_published_counts(
     assert graph.cleaning == Cleaning(ignored=_UNUSED.get(name, ()))
 
 
-@pytest.mark.parametrize("name", ["g.pkl", "g", "g.gz", "g.txt.zip"])
+@pytest.mark.parametrize("name", ["g.odd", "g", "g.gz", "g.txt.zip"])
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("0 1\n")
     with pytest.raises(

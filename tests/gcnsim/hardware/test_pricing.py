@@ -7,7 +7,6 @@ import pytest
 from gcnsim import hardware
 from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.hardware import Price, PriceBook, Rent
-from gcnsim.hardware.pricing import exchange_rates
 
 
 def of_t4s(book: PriceBook, gpus: int = 8, number: int = 4, host: str = "generic-16") -> Rent:
@@ -24,21 +23,21 @@ def listed(instance: str, pricing: str = "on-demand") -> Price:
 def test_a_cluster_of_no_instance_pays_for_gpus_at_the_least_price() -> None:
     least = min(price.usd_per_gpu_hour for price in hardware.prices("t4") if price.pricing == "on-demand")
     rent = of_t4s(PriceBook())
-    assert (rent.usd_per_hour, rent.per_hour, rent.currency) == (8 * least, 8 * least, "USD")
+    assert rent.per_hour == 8 * least
     assert rent.text.startswith("0.526 USD/h a GPU (g4dn.xlarge, us-east-1, on-demand, ")
 
 
 def test_a_cluster_of_instances_pays_for_whole_ones() -> None:
     price = listed("g4dn.12xlarge").usd_per_hour
-    assert of_t4s(PriceBook(), 8, 4, "g4dn.12xlarge").usd_per_hour == 2 * price
-    assert of_t4s(PriceBook(), 6, 4, "g4dn.12xlarge").usd_per_hour == 2 * price, "the second is rented whole"
+    assert of_t4s(PriceBook(), 8, 4, "g4dn.12xlarge").per_hour == 2 * price
+    assert of_t4s(PriceBook(), 6, 4, "g4dn.12xlarge").per_hour == 2 * price, "the second is rented whole"
     eight = of_t4s(PriceBook(), 8, 8, "g4dn.12xlarge")
     assert eight.text.startswith("0.526 USD/h a GPU"), "no such instance has eight"
 
 
 def test_spot_prices_are_others_than_on_demand_ones() -> None:
     spot = of_t4s(PriceBook.of(pricing="spot"))
-    assert spot.usd_per_hour == pytest.approx(8 * 0.062699)
+    assert spot.per_hour == pytest.approx(8 * 0.062699)
     assert "spot" in spot.text
     assert PriceBook.of(pricing="spot").rent("a10g", 1, 1, 1, None) is None
     assert all(price.usd_per_hour < listed(price.instance).usd_per_hour for price in hardware.prices()
@@ -47,57 +46,40 @@ def test_spot_prices_are_others_than_on_demand_ones() -> None:
 
 def test_no_price_of_another_cloud_stands_for_an_instance() -> None:
     spot = PriceBook.of(pricing="spot")
-    assert of_t4s(spot, 8, 4, "Standard_NC64as_T4_v3").usd_per_hour == pytest.approx(2 * 0.518758)
+    assert of_t4s(spot, 8, 4, "Standard_NC64as_T4_v3").per_hour == pytest.approx(2 * 0.518758)
     assert spot.rent("t4", 8, 2, 4, "g4dn.12xlarge") is None, "no spot price of AWS is in the catalogue"
     assert PriceBook().rent("l4", 4, 1, 4, "g2-standard-48") is None, "no price of Google's L4s is in the catalogue"
     assert PriceBook.of("g4dn.metal=1USD/h").rent("t4", 4, 1, 4, "g4dn.12xlarge") is not None, "its own, as listed"
     rent = PriceBook.of("t4=0.2USD/h", pricing="spot").rent("t4", 8, 2, 4, "g4dn.12xlarge")
     assert rent is not None
-    assert rent.usd_per_hour == pytest.approx(1.6)
+    assert rent.per_hour == pytest.approx(1.6)
     assert all(price.date == "undated" for price in hardware.prices() if price.pricing == "spot")
 
 
 def test_what_was_given_goes_before_the_catalogue() -> None:
     book = PriceBook.of(["t4=0.35USD/h", "g4dn.12xlarge=1USD/h"])
-    assert of_t4s(book).usd_per_hour == pytest.approx(8 * 0.35)
-    assert of_t4s(book, 8, 4, "g4dn.12xlarge").usd_per_hour == pytest.approx(2.0)
-    assert of_t4s(PriceBook.of("g4dn.12xlarge=1USD/h")).usd_per_hour == pytest.approx(2.0), "a quarter for each GPU"
+    assert of_t4s(book).per_hour == pytest.approx(8 * 0.35)
+    assert of_t4s(book, 8, 4, "g4dn.12xlarge").per_hour == pytest.approx(2.0)
+    assert of_t4s(PriceBook.of("g4dn.12xlarge=1USD/h")).per_hour == pytest.approx(2.0), "a quarter for each GPU"
     assert "as given" in of_t4s(book).text
 
 
-def test_other_currencies_by_the_catalogue_or_as_given() -> None:
-    rate = exchange_rates()["EUR"]
-    rent = of_t4s(PriceBook.of(currency="eur"))
-    assert rent.per_hour == pytest.approx(rent.usd_per_hour * rate.per_usd)
-    assert rate.source in rent.text
-    own = of_t4s(PriceBook.of(["t4=0.46EUR/h"], currency="EUR", exchange=0.92))
-    assert own.per_hour == pytest.approx(8 * 0.46)
-    assert own.usd_per_hour == pytest.approx(8 * 0.5)
-    assert of_t4s(PriceBook.of(currency="SEK", exchange=10.0)).currency == "SEK"
-
-
-def test_rates_are_those_of_the_printed_reference_rates() -> None:
-    euro = 1.0389
-    for code, per_euro in (("EUR", 1.0), ("GBP", 0.82918), ("CHF", 0.9412), ("JPY", 163.06)):
-        assert exchange_rates()[code].per_usd == pytest.approx(per_euro / euro, rel=1e-5)
-
-
-ROW = '{device: t4, instance: mine, gpus: 4, price: "2EUR/h", source: contract, date: "2026"'
+ROW = '{device: t4, instance: mine, gpus: 4, price: "2USD/h", source: contract, date: "2026"'
 
 
 def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
-    file.write_text(f"- {ROW}}}\n- {ROW.replace('2EUR', '1EUR')}, pricing: spot}}\n", encoding="utf-8")
-    rent = of_t4s(PriceBook.of(file=file, currency="EUR"))
+    file.write_text(f"- {ROW}}}\n- {ROW.replace('2USD', '1USD')}, pricing: spot}}\n", encoding="utf-8")
+    rent = of_t4s(PriceBook.of(file=file))
     assert rent.per_hour == pytest.approx(2 / 4 * 8)
-    assert of_t4s(PriceBook.of(file=file, currency="EUR", pricing="spot")).per_hour == pytest.approx(2.0)
+    assert of_t4s(PriceBook.of(file=file, pricing="spot")).per_hour == pytest.approx(2.0)
     assert PriceBook.of(file=file).rent("a10g", 1, 1, 1, None) == PriceBook().rent("a10g", 1, 1, 1, None)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"- {ROW.replace('2EUR/h', '2')}}}", "has no unit"),
+        (f"- {ROW.replace('2USD/h', '2')}}}", "has no unit"),
         (f"- {ROW.replace('t4', 'rxt-4090')}}}", "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
         (f"- {ROW}, prcing: spot}}", "unknown key 'prcing'; did you mean 'pricing'"),
         (f"- {ROW}, pricing: spot}}", "has no on-demand price"),
@@ -123,11 +105,7 @@ def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: 
         ({"price": "t4=0.35"}, "--price t4: '0.35' has no unit; write a price per hour with its unit"),
         ({"price": "t4"}, "is not NAME=PRICE"),
         ({"price": "rxt-4090=1USD/h"}, "unknown device or instance 'rxt-4090'; did you mean 'rtx-4090'"),
-        ({"price": "t4=1XYZ/h"}, "no exchange rate of XYZ is known"),
-        ({"exchange": 0.9}, "--exchange: 0.9 needs --currency"),
-        ({"currency": "XYZ"}, "--currency: no exchange rate of 'XYZ'"),
-        ({"currency": "euros", "exchange": 0.9}, "three letters"),
-        ({"currency": "USD", "exchange": 2.0}, "US dollars for one US dollar"),
+        ({"price": "t4=1XYZ/h"}, "--price t4: '1XYZ/h': unknown unit 'XYZ/h'; write e.g. 0.526USD/h"),
         ({"pricing": "sport"}, "did you mean 'spot'"),
     ],
 )

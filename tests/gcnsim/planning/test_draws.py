@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import resources
 from itertools import count
 from typing import Any
 
@@ -18,6 +17,7 @@ from gcnsim.core import clock
 from gcnsim.core import processes as processes_module
 from gcnsim.core.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.core.ids import FloatArray
+from gcnsim.core.schemas import schema_of
 from gcnsim.engine import compile_now, use_reference
 from gcnsim.methods import create_method
 from gcnsim.planning import simulated_draws as module
@@ -141,14 +141,16 @@ def test_other_methods_and_machines_stay_estimated(name: str, cluster: dict[str,
     assert not simulate_draws(shop, shop.candidate(base), [])
 
 
-def test_where_gpus_are_unequal_every_order_of_the_parts_is_simulated() -> None:
+def test_where_gpus_are_unequal_draws_have_different_orders_of_the_parts() -> None:
     base = replace(scenario(devices="t4,a100-40"), method=create_method("full-graph"))
     shop = StudyCache(base)
     before = shop.candidate(base)
     assert simulate_draws(shop, before, [])
     after = shop.candidate(base)
     assert after.simulated is not None
-    assert np.abs(after.times / before.times - 1.0).max() < 0.1
+    # Single estimated draws are up to 27 % beside: an order's effect is that at the stated figures.
+    assert np.median(np.abs(after.times / before.times - 1.0)) < 0.03
+    assert central(after.times) == pytest.approx(central(before.times), rel=0.1)
     assert after.times.tobytes() != before.times.tobytes()
 
 
@@ -222,7 +224,7 @@ def test_an_answer_says_how_many_draws_there_was_time_for(monkeypatch: pytest.Mo
     ends_after(40, monkeypatch)
     answer = gcnsim.what_if(**QUESTION, processes=1, max_wait="2s")
     payload = json.loads(json.dumps(answer.payload))
-    schema = json.loads(resources.files("gcnsim.data").joinpath("what-if.schema.json").read_text(encoding="utf-8"))
+    schema = dict(schema_of("what-if"))
     Draft202012Validator(schema).validate(payload)
     content = payload["provenance"]["max_wait"]
     assert (content["max_wait_s"], content["wanted"]) == (2.0, DRAWS)

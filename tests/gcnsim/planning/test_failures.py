@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from jsonschema import validate
 
 import gcnsim
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.schemas import schema_of
 from gcnsim.core.units import format_seconds
 from gcnsim.planning.failures import Failures, best_interval, expected_time
 from gcnsim.report.answer.rows import with_failures
@@ -42,7 +41,7 @@ def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
     assert found["seconds_low"] < found["seconds"] < found["seconds_high"]
     assert found["failures"] == pytest.approx(wanted / mtbf_s)
     assert found["cost"] / row["cost"] == pytest.approx(found["seconds"] / row["seconds"])
-    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    schema = dict(schema_of("what-if"))
     validate(dict(answer.payload), schema)
     text = " ".join(str(answer).split())
     assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
@@ -113,7 +112,7 @@ def test_spot_with_a_notice_is_cheaper_and_says_why() -> None:
     assert "saved" not in lost["failures"]
     assert row["failures"]["cost"] < lost["failures"]["cost"]
     assert row["other_pricing"]["break_even_per_hour"] > lost["other_pricing"]["break_even_per_hour"]
-    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    schema = dict(schema_of("what-if"))
     validate(dict(told.payload), schema)
     assert "expected, no checkpoint; interruptions lose no work)" in " ".join(str(told).split())
 

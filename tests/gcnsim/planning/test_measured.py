@@ -81,18 +81,14 @@ def test_a_run_on_another_partition_is_named_so(write_run: WriteRun) -> None:
     assert [difference.field for difference in measured_report.differs] == ["boundary nodes of all parts"]
 
 
-def test_where_the_assumptions_do_not_reach_the_suspects_are_ranked() -> None:
+def test_where_the_assumptions_do_not_reach_the_first_suspect_is_named() -> None:
     measured_report = beside("30s", gpus=2, method="full-graph")
     assert not measured_report.consistent
-    reaches = [suspect.reaches for suspect in measured_report.suspects]
-    assert reaches == sorted(reaches, reverse=True)
-    assert all(1.02 < reach < 30 / measured_report.predicted_s for reach in reaches)
-    assert (
-        f"Measure next: 1. {measured_report.suspects[0].name} ({measured_report.suspects[0].measure})"
-        in measured_report.text
-    )
-    faster = beside("1ms", gpus=2, method="full-graph")
-    assert all(suspect.reaches < 0.98 for suspect in faster.suspects)
+    (first,) = measured_report.suspects
+    assert 1.02 < first.reaches < 30 / measured_report.predicted_s
+    assert measured_report.text.endswith(f". First suspect: {first.name}")
+    (faster,) = beside("1ms", gpus=2, method="full-graph").suspects
+    assert faster.reaches < 0.98
     assert beside(f"{measured_report.predicted_s}s", gpus=2, method="full-graph").suspects == ()
 
 

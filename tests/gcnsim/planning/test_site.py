@@ -20,9 +20,7 @@ SMALL: Final[dict[str, Any]] = {"gpus": 4, "method": "pipegcn", "processes": 1}
 
 
 def test_a_given_power_is_that_power_in_every_draw() -> None:
-    given = (
-        "cluster.figures=a10g.waiting_power=80%,generic-16.host_power=0.0001,generic-16.host_floor=10W,generic-16.pue=1"
-    )
+    given = "cluster.figures=a10g.waiting_power=80%,generic-16.host_power=0.0001,generic-16.host_floor=10W"
     with pytest.raises(GcnsimError, match=r"--gpu-power: 150W .*; a10g\.waiting_power is given as 80% of 225W"):
         gcnsim.what_if(**SMALL, device="a10g", gpu_power="150W", overrides=[given])
     answer = gcnsim.what_if(
@@ -60,8 +58,8 @@ def test_recommend_gives_a_power_to_the_gpus_that_can_draw_it() -> None:
     watts: dict[tuple[str, str | None], float] = {}
     for minimise, power in (("cost", "200W"), ("cost", None), ("time", "200W"), ("time", None)):
         found = gcnsim.recommend(
-            gpus=2, method="pipegcn", device=["t4", "a100-40"], target_iteration="9s", minimise=minimise, pue=1.2,
-            gpu_power=power, prices=gcnsim.PriceBook.of(["t4=0.01USD/h"]),
+            gpus=2, method="pipegcn", device=["t4", "a100-40"], target_iteration="9s", minimise=minimise,
+            electricity="0", gpu_power=power, prices=gcnsim.PriceBook.of(["t4=0.01USD/h"]),
         )  # fmt: skip
         said += found.payload["provenance"]["warnings"]
         watts[found.told.choice.row.device, power] = found.payload["energy"]["rows"][0]["watts"]
@@ -85,7 +83,7 @@ def test_a_power_that_a_device_file_gives_too_is_said_of_the_file(tmp_path: Path
 @pytest.mark.parametrize(
     ("figure", "more", "says"),
     [
-        ("generic-16.host_floor=60W", {"pue": 1.2}, "generic-16.host_floor would change nothing"),
+        ("generic-16.host_floor=60W", {"electricity": "0"}, "generic-16.host_floor would change nothing"),
         ("g4dn.xlarge.host_floor=60W", {}, "g4dn.xlarge.host_floor changes energy alone"),
     ],
 )
@@ -96,7 +94,7 @@ def test_recommend_refuses_figures_that_change_nothing(figure: str, more: dict[s
 
 
 def test_recommend_takes_a_figure_of_one_of_its_machines() -> None:
-    question: dict[str, Any] = SMALL | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "pue": 1.2}
+    question: dict[str, Any] = SMALL | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "electricity": "0"}
     found = gcnsim.recommend(**question, overrides=["cluster.figures=g4dn.xlarge.host_floor=60W"])
     assert found.payload["energy"]["rows"]
 
@@ -113,7 +111,7 @@ def test_a_sweep_refuses_figures_that_change_nothing() -> None:
 
 
 def test_energy_has_no_upper_end_where_its_training_has_none() -> None:
-    question: dict[str, Any] = {"checkpoint": "30s", "restart": "5min", "interruptions": 16.0, "pue": 1.2}
+    question: dict[str, Any] = {"checkpoint": "30s", "restart": "5min", "interruptions": 16.0, "electricity": "0"}
     answer = gcnsim.what_if(**SMALL, **question, iterations_needed=50_000_000, prices=PriceBook.of(pricing="spot"))
     (row,), (done,) = answer.payload["energy"]["rows"], answer.payload["target"]["rows"]
     assert done["failures"]["seconds"] is not None
@@ -122,26 +120,6 @@ def test_energy_has_no_upper_end_where_its_training_has_none() -> None:
     assert re.search(
         r"until done [\d.,]+ [kMG]?Wh \([\d.,]+ [kMG]?Wh to practically never\)", " ".join(str(answer).split())
     )
-
-
-BOUGHT: Final[dict[str, Any]] = {"electricity": "0.3USD/kWh", "life_years": 4, "in_use": "60%"}
-
-
-def test_interruptions_that_are_not_counted_are_said_where_a_machine_may_be_bought() -> None:
-    said: list[str] = []
-    spot = PriceBook.of(pricing="spot")
-    gcnsim.what_if(**SMALL, **BOUGHT, purchase="3000USD", prices=spot, notice=said.append)
-    assert said == [
-        "interruptions of spot servers are not counted; they need a whole training (--iterations-needed) and "
-        "--interruptions"
-    ]
-
-
-def test_recommend_says_that_its_choice_has_no_purchase_price() -> None:
-    question: dict[str, Any] = SMALL | BOUGHT | {"gpus": 2, "host": ["g4dn.xlarge", "g5.xlarge"], "minimise": "time"}
-    found = gcnsim.recommend(**question, purchase="g5.xlarge=1EUR")
-    assert found.payload["provenance"]["warnings"] == ["g4dn.xlarge: no purchase price"]
-    assert "Warnings\n  g4dn.xlarge: no purchase price\n" in str(found)
 
 
 def test_spot_prices_that_are_not_known_are_blamed_on_the_pricing() -> None:

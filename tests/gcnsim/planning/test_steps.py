@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 import gcnsim
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.schemas import schema_of
 from gcnsim.methods import COMPARED, every_method, methods
 from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.candidate import PRECISION, central
@@ -235,7 +235,7 @@ def test_those_left_out_say_why(answer: Any) -> None:
 
 
 def test_the_payload_is_of_the_shipped_schema(answer: Any) -> None:
-    schema = json.loads(files("gcnsim").joinpath("data/what-if.schema.json").read_text(encoding="utf-8"))
+    schema = dict(schema_of("what-if"))
     Draft202012Validator(schema).validate(json.loads(json.dumps(answer.payload)))
 
 

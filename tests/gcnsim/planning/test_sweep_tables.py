@@ -175,7 +175,7 @@ def question_with(prices: Any) -> Any:
 
 @pytest.mark.parametrize("interval", ["full"])
 def test_costs_are_those_of_what_if(interval: str, tmp_path: Path) -> None:
-    book = PriceBook.of(price=["t4=0.35USD/h"], currency="EUR", exchange=0.5)
+    book = PriceBook.of(price=["t4=0.35USD/h"])
     found = gcnsim.sweep(
         axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "out", processes=2, prices=book, interval=interval
     )
@@ -183,8 +183,8 @@ def test_costs_are_those_of_what_if(interval: str, tmp_path: Path) -> None:
     names = (*COSTS, "cost_per_epoch", "price")
     rows = [[getattr(row, name) for name in names] for row in found.rows()]
     assert rows == [[getattr(row, name) for name in names] for row in answered.rows]
-    assert {row.currency for row in found.rows()} == {"EUR"}
-    assert {row.cost_per_hour for row in found.rows()} == {2 * 0.35 * 0.5}
+    assert {row.currency for row in found.rows()} == {"USD"}
+    assert {row.cost_per_hour for row in found.rows()} == {2 * 0.35}
 
 
 def test_prices_do_not_change_what_is_not_a_cost(tmp_path: Path) -> None:
@@ -201,13 +201,11 @@ def test_prices_do_not_change_what_is_not_a_cost(tmp_path: Path) -> None:
 
 
 def test_prices_are_part_of_the_question(tmp_path: Path) -> None:
-    file = own_prices(tmp_path / "prices.yaml", "1.4EUR/h")
+    file = own_prices(tmp_path / "prices.yaml", "1.4USD/h")
     chosen = [
         {"price": ["t4=0.35USD/h"]},
         {"price": "t4=0.36USD/h"},
         {"pricing": "spot"},
-        {"currency": "eur"},
-        {"currency": "EUR", "exchange": 0.5},
         {"file": str(file)},
     ]
     hashes = [question_with(item).hash for item in chosen]
@@ -218,9 +216,9 @@ def test_prices_are_part_of_the_question(tmp_path: Path) -> None:
         assert read_question(content).prices == question.prices
         assert read_question(content).hash == question.hash
     # What is chosen as it would be anyway is the same question.
-    assert question_with({"pricing": "on-demand", "currency": "USD"}).hash == question_with(None).hash
+    assert question_with({"pricing": "on-demand"}).hash == question_with(None).hash
     assert "prices" not in question_with(None).payload()
-    own_prices(file, "1.5EUR/h")
+    own_prices(file, "1.5USD/h")
     assert question_with({"file": str(file)}).hash != hashes[-1]
 
 
@@ -262,12 +260,11 @@ def test_a_price_of_what_no_point_has_is_refused() -> None:
 @pytest.mark.parametrize(
     ("prices", "says"),
     [
-        ("spot", "prices: 'spot' is not a section; keys: price, file, pricing, currency, exchange"),
+        ("spot", "prices: 'spot' is not a section; keys: price, file, pricing"),
         ({"prise": []}, "prices.prise: unknown key; did you mean 'price'?"),
         ({"price": 3}, "prices.price: 3 is not a list of NAME=PRICE"),
         ({"pricing": "sport"}, "prices.pricing: unknown pricing 'sport'; did you mean 'spot'?"),
-        ({"currency": "XYZ"}, "prices.currency: no exchange rate of 'XYZ' is known"),
-        ({"exchange": 0.9}, "prices.exchange: 0.9 needs"),
+        ({"currency": "EUR"}, "prices.currency: unknown key; known: file, price, pricing"),
         ({"file": "no-such.yaml"}, "no-such.yaml: cannot be read"),
         ({"given": [{"device": "t4"}]}, "prices: is not what a sweep writes"),
     ],

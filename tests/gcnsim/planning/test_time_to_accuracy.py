@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +14,7 @@ from jsonschema import validate
 
 import gcnsim
 from gcnsim.core.errors import FileError, ScenarioError
+from gcnsim.core.schemas import schema_of
 from gcnsim.hardware import prices
 from gcnsim.planning.time_to_accuracy import Subject, Target
 from gcnsim.records.recorded_run import LearningCurve, read_learning_curve
@@ -199,7 +199,7 @@ def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_p
     price = min(item.usd_per_gpu_hour for item in prices("t4") if item.pricing == "on-demand")
     assert first["usd"] == first["cost"] == pytest.approx(first["seconds"] / 3600 * 2 * price)
     assert (second["iterations"], second["seconds"], second["usd"]) == (None, None, None)
-    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    schema = dict(schema_of("what-if"))
     validate(dict(answer.payload), schema)
     text = str(answer)
     assert "Time to 90 % validation accuracy" in text
@@ -224,7 +224,7 @@ def test_the_page_draws_accuracy_against_time_and_cost_of_every_method_that_was_
     assert first["curves"] == [{"run": "full", "iterations": [1, 3], "accuracy": [0.2, 0.9]}]
     assert second["curves"] == [{"run": "batches", "iterations": [1, 2], "accuracy": [0.3, 0.91]}]
     assert "curves" not in third
-    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    schema = dict(schema_of("what-if"))
     validate(dict(answer.payload), schema)
     data = convergence_of(answer.told)
     assert data is not None

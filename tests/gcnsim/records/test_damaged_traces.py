@@ -12,10 +12,10 @@ from gcnsim.core.errors import FileError
 from gcnsim.records import trace_text
 from gcnsim.records.profiled_run import ProfiledRun, read_profiled_run
 from gcnsim.records.trace_events import is_profiler_trace
+from gcnsim.records.trace_file import read_trace_file
 from gcnsim.records.trace_names import Names
-from gcnsim.records.trace_repair import DamageError, IncompleteError, mended_value
 from gcnsim.timeline import OpKind
-from tests.gcnsim.records.made_traces import by_part, cuda_events, document, event, write
+from tests.gcnsim.records.made_traces import Event, by_part, cuda_events, document, event, write
 
 UNREAD = '{"ph": "X", "cat": "python_function", "name": %s, "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": {%s}}'
 
@@ -36,90 +36,35 @@ def read(path: Path, data: bytes) -> ProfiledRun:
     return read_profiled_run(path)
 
 
-def mended(run: ProfiledRun) -> list[str]:
-    return [note for note in run.notes if "mended while reading" in note]
-
-
 @pytest.mark.parametrize(
-    ("damaged", "says"),
+    "odd",
     [
-        (unread(args='"Process Group Description": , "a": 1'), "an empty value after 'Process Group Description' in"),
-        (unread(args='"last": '), "an empty value after 'last' in"),
-        (unread('"torch\\cuda\\__init__.py(219): _lazy_init"'), "a backslash that is not escaped in"),
-        (unread(args='"path": "C:\\dir\\"'), "a backslash that is not escaped in"),
-        (unread('"<lambda "x">"'), "a quote that is not escaped in"),
-        (unread('"a\x08b"'), "a control character in"),
-        (unread(args='"loss": NaN'), "the number 'NaN', which JSON does not have, in"),
-        (unread(args='"a": [1, 2,], "b": 3,'), "the first of them a comma too many in"),
-        (unread(args='"Process Group Name": default_pg'), "text without quotes after 'Process Group Name' in"),
-        (unread().replace(b'"f"', b'"\xf0\xc7\x80"'), "bytes that are not UTF-8 in"),
-        (unread() + b",", "a comma too many in"),
+        unread(args='"loss": NaN, "least": -Infinity'),
+        unread('"a\x08b"'),
+        unread().replace(b'"f"', b'"\xf0\xc7\x80"'),
+        unread() + b"\r\n\t",
     ],
 )
-@pytest.mark.parametrize("characters", [7])
-def test_damage_where_nothing_is_read_leaves_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bytes, says: str, characters: int
+@pytest.mark.parametrize("characters", [7, 1 << 22])
+def test_odd_text_where_nothing_is_read_leaves_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bytes, characters: int
 ) -> None:
     whole = read(tmp_path / "whole.json", trace(unread()))
     monkeypatch.setattr(trace_text, "CHUNK", characters)
-    data = trace(damaged)
-    run = read(tmp_path / "t.json", data)
-    assert run.parts == whole.parts
-    assert not mended(whole)
-    (note,) = mended(run)
-    assert note.startswith("t.json: ")
-    assert says in note
-    assert "line " in note
-    unusual = ("a quote that", "the number", "a comma", "text without", "an empty value in a list")
-    known = not any(f"{kind}" in says for kind in unusual)
-    assert note.endswith(": a known fault of the profiler, which leaves times as they are") == known
-    assert ("; not known of the profiler: " in note) == (not known)
-    assert len(note) < 300
-    if characters > 7:
-        (tmp_path / "t.json.gz").write_bytes(gzip.compress(data))
-        assert read_profiled_run(tmp_path / "t.json.gz").parts == whole.parts
-
-
-def test_a_note_says_event_line_and_character(tmp_path: Path) -> None:
-    data = (
-        b'{"traceEvents": [\n{"a": 1},\n  {"name": "f", "d": }, {"e": }\n, '
-        + trace().partition(b"[")[2].partition(b"[")[2]
-    )
-    (note,) = mended(read(tmp_path / "t.json", data))
-    assert note.startswith(
-        "t.json: 2 damaged places were mended while reading, the first of them an empty value after 'd' in event 1, "
-        "'f' (line 3, character 22): a known fault"
-    )
-
-
-def test_damage_that_is_not_the_profilers_is_listed(tmp_path: Path) -> None:
-    added = unread(args='"a": , "b": [1,, 2], "c": word'), unread(args='"d": other')
-    (note,) = mended(read(tmp_path / "t.json", trace(*added)))
-    assert note.startswith("t.json: 4 damaged places were mended while reading, the first of them an empty value after")
-    assert note.endswith("); not known of the profiler: a comma too many, text without quotes")
-
-
-def test_several_damaged_ranks_are_one_note(tmp_path: Path) -> None:
-    for rank in range(3):
-        data = json.dumps(document(cuda_events(rank), rank, 3)).encode()
-        (tmp_path / f"rank{rank}.json").write_bytes(data[:-1] + b',"end": }')
-    (note,) = mended(read_profiled_run(tmp_path))
-    assert "an empty value after 'end' in the header (line 1, character " in note
-    assert note.endswith("; likewise in 2 more of the files")
+    run = read(tmp_path / "t.json", trace(odd))
+    assert (run.parts, len(run.notes)) == (whole.parts, len(whole.notes))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (b'"ts": 491000.0', b'"ts": ', "has no ts; allowed: a number of microseconds"),
-        (b'"dur": 10000.0', b'"dur": nan', "dur is nan; allowed: 0 or more microseconds"),
+        (b'"ts": 491000.0', b'"ts": null', "has no ts; allowed: a number of microseconds"),
+        (b'"dur": 10000.0', b'"dur": NaN', "dur is nan; allowed: 0 or more microseconds"),
+        (b'"dur": 10000.0', b'"dur": Infinity', "dur is inf; allowed: 0 or more microseconds"),
         (b'"ts": 491000.0', b'"ts": "491000.0"', "ts is '491000.0'; allowed: a number of microseconds"),
-        (b'"stream": 20', b'"stream": ', "an empty value after 'stream', which is read"),
-        (b'"cat": "kernel"', b'"cat": ', "an empty value after 'cat', which is read"),
-        (b'"name": "Tesla T4"', b'"rank": ', "its header: an empty value after 'rank', which is read"),
     ],
 )
-def test_damage_where_something_is_read_is_refused(tmp_path: Path, old: bytes, new: bytes, says: str) -> None:
+def test_a_time_that_is_none_is_refused(tmp_path: Path, old: bytes, new: bytes, says: str) -> None:
     data = trace()
     assert old in data
     with pytest.raises(FileError) as caught:
@@ -128,24 +73,72 @@ def test_damage_where_something_is_read_is_refused(tmp_path: Path, old: bytes, n
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "at"),
     [
-        (b'"cat": "kernel"', b'"cat" "kernel"', "',' where ':' is needed (line 1, character "),
-        (b'"cat": "kernel"', b"cat: 1", "'c' where a key in quotes is needed (line 1, character "),
-        (b'"cat": "kernel", ', b'"cat": "kernel" ', "is needed (line 1, character "),
-        (b"}}, {", b"}} {", "'{' where ',' or ']' is needed (line 1, character "),
+        (b'"cat": "kernel"', b'"cat": , "a": 1', 7),
+        (b'"cat": "kernel"', b'"cat" "kernel"', 6),
+        (b'"cat": "kernel"', b"cat: 1", 0),
+        (b'"cat": "kernel"', b'"cat": "C:\\dir"', 10),
+        (b'"cat": "kernel"', b'"cat": "a "b" c"', 11),
+        (b'"cat": "kernel"', b'"cat": nan', 7),
+        (b'"cat": "kernel", ', b'"cat": "kernel" ', 16),
+        (b'"cat": "kernel", ', b'"cat": "kernel",, ', 16),
+        (b"}}, {", b"}} {", 3),
+        (b"}}, {", b"}},, {", 3),
     ],
 )
-def test_other_damage_is_refused_with_its_place_and_is_not_called_cut_off(
-    tmp_path: Path, old: bytes, new: bytes, says: str
+@pytest.mark.parametrize("characters", [61, 1 << 22])
+def test_damage_is_refused_with_its_byte_and_is_not_called_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bytes, new: bytes, at: int, characters: int
 ) -> None:
-    data = trace()
-    assert old in data
+    monkeypatch.setattr(trace_text, "CHUNK", characters)
+    data = trace(unread('"größe"'))
+    place = data.index(old)
     with pytest.raises(FileError) as caught:
         read(tmp_path / "t.json", data.replace(old, new, 1))
-    assert str(caught.value).startswith(f"{tmp_path / 't.json'}: not a JSON document: ")
-    assert says in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 't.json'}: damaged at byte {place + at:,}: ")
+    assert "export it again" in str(caught.value)
     assert "cut off" not in str(caught.value)
+
+
+def _overrun(path: Path, microseconds: float) -> ProfiledRun:
+    """A run in which one kernel of GPU 0 lasts so long."""
+    events = cuda_events()
+    kernels = [item for item in events if item.get("cat") == "kernel"]
+    kernels[len(kernels) // 2]["dur"] = microseconds
+    return read_profiled_run(write(path, document(events)))
+
+
+@pytest.mark.parametrize("seconds", [0.5, 18.0])
+def test_a_kernel_that_its_stream_contradicts_ends_at_the_next_one(tmp_path: Path, seconds: float) -> None:
+    run = _overrun(tmp_path / "t.json", seconds * 1e6)
+    whole = read_profiled_run(write(tmp_path / "whole.json", document(cuda_events())))
+    (note,) = [note for note in run.notes if "overlaps the next event of its stream by" in note]
+    assert note.startswith("t.json: '")
+    assert run.iterations.tolist() == whole.iterations.tolist()
+    assert run.parts[0].compute_s == pytest.approx(whole.parts[0].compute_s, rel=0.1)
+
+
+def _on_stream(cat: str, lasted_ms: list[float]) -> list[Event]:
+    """Events of one stream, one a millisecond."""
+    return [event(cat, "work", 1.0 * n, lasted, device=0, stream=3) for n, lasted in enumerate(lasted_ms)]
+
+
+def test_an_overlap_of_some_microseconds_is_normal_and_stays(tmp_path: Path) -> None:
+    found = read_trace_file(write(tmp_path / "t.json", document(_on_stream("kernel", [1.0, 1.02, 1.04, 1.0]))))
+    assert found.notes == ()
+    assert found.sorts["kernel"].lasted_us.tolist() == [1000.0, 1020.0, 1040.0, 1000.0]
+
+
+def test_a_long_copy_among_short_ones_is_cut_and_counted(tmp_path: Path) -> None:
+    found = read_trace_file(
+        write(tmp_path / "t.json", document(_on_stream("gpu_memcpy", [0.01, 1200, 0.01, 900, 0.01])))
+    )
+    assert found.sorts["copy"].lasted_us.tolist() == [10.0, 1000.0, 10.0, 1000.0, 10.0]
+    assert found.notes == (
+        "t.json: 'work' at 1000.0 us on stream 3 of GPU 0 overlaps the next event of its stream by 1,199.0 ms (and 1 "
+        "more): a doubtful duration, so it counts up to the next event",
+    )
 
 
 def test_a_file_that_is_cut_off_anywhere_says_so_and_names_the_last_whole_event(tmp_path: Path) -> None:
@@ -162,34 +155,12 @@ def test_a_file_that_is_cut_off_anywhere_says_so_and_names_the_last_whole_event(
 @pytest.mark.parametrize("left_out", [40, 200])
 def test_a_gzip_file_that_is_cut_off_names_the_last_whole_event(tmp_path: Path, left_out: int) -> None:
     packed = gzip.compress(trace())
-    with pytest.raises(FileError, match=r"cut off: the gzip file ends early \(line .*last whole event is event \d+ \("):
+    with pytest.raises(FileError, match=r"cut off: the gzip file ends early \(byte .*last whole event is event \d+ \("):
         read(tmp_path / "t.json.gz", packed[:-left_out])
     damaged = bytearray(packed)
     damaged[-6] ^= 255
     with pytest.raises(FileError, match="a damaged gzip file"):
         read(tmp_path / "t.json.gz", bytes(damaged))
-
-
-@pytest.mark.parametrize(
-    "sound", ['{"a": [1, "x\\"y", {"b": null}, -2.5e3], "c": "\\\\"} ', '["\\u00e9", true, [], {}] ']
-)
-def test_sound_text_is_read_as_the_strict_reader_does(sound: str) -> None:
-    value, end, mends = mended_value(sound, 0)
-    assert (value, end, mends) == (json.loads(sound), len(sound) - 1, [])
-    for cut in range(1, len(sound) - 1):
-        with pytest.raises(IncompleteError):
-            mended_value(sound[:cut], 0)
-
-
-def test_what_is_mended_keeps_its_text() -> None:
-    assert mended_value('{"a": "C:\\new\\dir\\", "b": "say "hi"", "c": , "d": word}', 0)[0] == {
-        "a": "C:\\new\\dir\\",
-        "b": 'say "hi"',
-        "c": None,
-        "d": "word",
-    }
-    with pytest.raises(DamageError):
-        mended_value('{"a": 1 "b": 2}', 0)
 
 
 def test_other_json_files_beside_traces_are_named_and_left_out(tmp_path: Path) -> None:
@@ -248,10 +219,14 @@ def test_a_file_without_a_run_beside_whole_traces_is_named_and_left_out(tmp_path
 def test_where_a_rank_is_missing_a_file_without_a_run_is_refused(tmp_path: Path, name: str) -> None:
     _two_ranks(tmp_path / "run")
     (tmp_path / "run" / "rank1.json").write_text(NO_RUNS[name])
-    with pytest.raises(FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|not a JSON document)"):
+    with pytest.raises(
+        FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|(damaged at byte|not a JSON document))"
+    ):
         read_profiled_run(tmp_path / "run")
     (tmp_path / "run" / "rank0.json").unlink()
-    with pytest.raises(FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|not a JSON document)"):
+    with pytest.raises(
+        FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|(damaged at byte|not a JSON document))"
+    ):
         read_profiled_run(tmp_path / "run")
 
 

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from gcnsim.core.schemas import schema_of
+
 
 @pytest.fixture
 def validator() -> Draft202012Validator:
-    schema = json.loads(files("gcnsim").joinpath("data/what-if.schema.json").read_text(encoding="utf-8"))
+    schema = dict(schema_of("what-if"))
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
 

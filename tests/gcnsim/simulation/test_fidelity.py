@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 import gcnsim
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.schemas import schema_of
 from gcnsim.engine import compile_now
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.schedule import bounds
@@ -95,7 +95,7 @@ def test_a_simulated_scenario_says_how_closely() -> None:
     assert "grain_s" not in exact.payload["run"]
     assert "coarse" not in str(exact)
     coarse = gcnsim.simulate(given, ["run.fidelity=coarse"])
-    schema = json.loads(resources.files("gcnsim.data").joinpath("result.schema.json").read_text(encoding="utf-8"))
+    schema = dict(schema_of("result"))
     Draft202012Validator(schema).validate(json.loads(json.dumps(coarse.payload)))
     content = coarse.payload["run"]
     assert (content["fidelity"], content["grain_s"], content["error"]) == (

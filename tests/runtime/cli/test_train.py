@@ -24,7 +24,7 @@ from runtime.methods import METHODS
 from runtime.options import Options, flag
 from runtime.train.__main__ import main
 from runtime.train.preflight import out_folder
-from runtime.train.setup import check_gpus, device_of
+from runtime.train.setup import check_gpus, device_of, refuse_shared_gpus
 from runtime.train.tasks import tasks_of
 from tests.runtime.conftest import Case, small_graph
 from tests.runtime.crew import Crew
@@ -206,25 +206,30 @@ def test_cuda_without_cuda() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "shown", "launched", "local", "own"),
-    [(2, "", True, 2, False), (1, "", True, 1, False), (1, "3", False, 4, True), (4, "0,1,2,3", False, 4, False)],
+    ("gpus", "launched", "local", "own"),
+    [(2, True, 2, False), (1, True, 1, False), (1, False, 4, True), (4, False, 4, False)],
 )
 def test_a_worker_has_a_gpu_for_itself(
-    gpus: int, shown: str, launched: bool, local: int, own: bool, monkeypatch: pytest.MonkeyPatch
+    gpus: int, launched: bool, local: int, own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
     assert check_gpus(Place(0, local, 0, local, launched)) is own
 
 
-@pytest.mark.parametrize(("shown", "launched"), [("", True), ("0", True), ("", False)])
-def test_workers_do_not_share_a_gpu(shown: str, launched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("gpus", "launched"), [(1, True), (2, False)])
+def test_there_is_a_gpu_for_each_worker(gpus: int, launched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
-    with pytest.raises(ScenarioError, match=r"^--workers: 2 on this server, which has 1 GPU; allowed: 1 to 1$"):
-        check_gpus(Place(0, 2, 0, 2, launched))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    text = rf"^--workers: 3 on this server, which has {gpus} GPUs?; allowed: 1 to {gpus}$"
+    with pytest.raises(ScenarioError, match=text):
+        check_gpus(Place(0, 3, 0, 3, launched))
+
+
+def test_workers_do_not_share_a_gpu_but_may_share_one_in_slices() -> None:
+    refuse_shared_gpus([b"GPU-1", b"", b"", b"GPU-2"])
+    with pytest.raises(ScenarioError, match=r"^--device: workers 1 and 3 were given the same GPU; allowed: one for"):
+        refuse_shared_gpus([b"GPU-1", b"GPU-2", b"", b"GPU-2"])
 
 
 WITHOUT_TORCH = """
@@ -235,16 +240,29 @@ sys.exit("torch was imported" if "torch" in sys.modules else code)
 """
 
 
-def test_help_shows_every_option_with_an_example_and_needs_no_torch() -> None:
+def helped(option: str) -> str:
+    """What a parent without torch prints of its options."""
     found = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", WITHOUT_TORCH, option], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert found.stderr == ""
-    assert "python -m runtime.train --method psc-gcn --tau 2 --epsilon 0.1 --workers 2" in found.stdout
+    return found.stdout
+
+
+def test_help_has_groups_an_example_and_at_most_50_options_the_rest_on_request() -> None:
+    first, every = helped("--help"), helped("--help-all")
+    titles = ["Data", "Model and training", "Method", "Workers", "Record and output"]
+    assert re.findall(r"^(\S.*):$", first, re.MULTILINE) == titles == re.findall(r"^(\S.*):$", every, re.MULTILINE)
+    assert "python -m runtime.train --method psc-gcn --tau 2 --epsilon 0.1 --workers 2" in first
     names = {field.name for field in fields(Options)} - {"knobs"}
     names |= {knob.name for method in METHODS.values() for knob in method.knobs()}
-    shown = set(re.findall(r"--[a-z][a-z-]*", found.stdout))
-    assert {flag(name) for name in names} <= shown
+    options = re.compile(r"^  (?:-h, )?(--[a-z][a-z-]*)", re.MULTILINE)
+    listed = options.findall(first)
+    assert len(listed) <= 50
+    rest = {flag(name) for name in names} - set(listed)
+    assert f"{len(rest)} more options: --help-all" in first
+    assert {flag(name) for name in names} <= set(options.findall(every))
+    assert "more options" not in every
 
 
 RESULTS = ("method", "workers", "iterations", "test_accuracy", "val_accuracy", "final_loss", "cache_hit_rate")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.shell import gone, hearing, until
+from tests.runtime.shell import LAUNCHERS, gone, hearing, until
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTS = Path(__file__).with_name("acts.py")
@@ -23,7 +23,7 @@ class Run:
         self.folder = folder
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("GCNSIM_", "SLURM_"))}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
         self.process = subprocess.Popen(
             command,
             env={**clean, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), **env},

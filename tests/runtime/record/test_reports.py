@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import socket
 import sys
 from pathlib import Path
@@ -264,13 +265,25 @@ def test_the_table_is_aligned_with_units() -> None:
         "  bytes sent           1.17 GiB, 1.00 MiB an iteration",
         "  cache hit rate       30.0 %",
         "",
-        "Per iteration, slowest worker; activities may overlap:",
+        "Per iteration of the slowest worker:",
         "  iteration (mean)  20.0 ms  100.0 %",
         "  compute           15.0 ms   75.0 %",
-        "  waiting            400 us    2.0 %",
-        "  transfers         12.0 ms   60.0 %",
-        "  sampling              0 s    0.0 %",
+        "  exposed waiting    400 us    2.0 %",
+        "  other             4.60 ms   23.0 %",
+        "",
+        "During these, partly at the same time:",
+        "  transfers  12.0 ms",
+        "  sampling       0 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("compute", "wait", "shares"),
+    [(0.015, 0.004, [75.0, 20.0, 5.0]), (0.015, 0.012, [75.0, 25.0, 0.0]), (0.03, 0.01, [100.0, 0.0, 0.0])],
+)
+def test_the_shares_add_up_to_the_iteration(compute: float, wait: float, shares: list[float]) -> None:
+    text = breakdown(FINAL | {"compute_s": compute, "wait_s": wait, "transfer_s": 0.05})
+    assert [float(found) for found in re.findall(r"([0-9.]+) %$", text, re.MULTILINE)[-4:]] == [100.0, *shares]
 
 
 def test_what_is_not_known_is_a_dash_and_extras_have_their_lines() -> None:

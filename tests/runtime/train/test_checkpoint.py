@@ -19,15 +19,14 @@ from gcnsim.core.streams import stream
 from runtime.options import Options
 from runtime.record import read_run
 from runtime.train.checkpoint import (
-    STATE,
     WORKERS,
     complete,
-    latest,
     read_checkpoint,
     set_aside,
     starting_point,
     write_part,
 )
+from runtime.train.earlier_run import STATE, latest
 from tests.runtime.conftest import MakeOptions, small_graph
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import at_odds, one_bit_off, ran, refused, spoilt

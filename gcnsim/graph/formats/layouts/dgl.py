@@ -1,7 +1,8 @@
 """A graph partitioned by DGL: `NAME.json` and, for each part, `graph.dgl`, `node_feats.dgl`, `edge_feats.dgl`.
 
 The JSON says how many nodes and edges each part owns. Which edges cross is in the `.dgl` files alone, an undocumented
-binary of DGL's own, so the graph itself is not read. Format: `dgl.distributed.partition_graph`.
+binary of DGL's own, so the graph itself is not read. Newer releases write `fused_csc_sampling_graph.pt`, a pickle, in
+place of `graph.dgl` or beside it. Format: `dgl.distributed.partition_graph`.
 
 Arrays in the files of `dgl.data.utils.save_tensors` are read (`orig_nids.dgl`). Layout, little-endian (DGL,
 src/graph/serialize/tensor_serialize.cc and include/dgl/runtime/ndarray.h): magic number, count, count again; then each
@@ -35,6 +36,8 @@ _HEAD: Final = struct.Struct("<QQQ")
 _ARRAY: Final = struct.Struct("<QQiiiBBH")
 _MOST_ARRAYS: Final = 10_000
 _MOST_DIMENSIONS: Final = 8
+BINARY: Final = "a binary that only DGL reads"
+PICKLE: Final = "a pickle, which runs code when it is read and is never opened"
 _KINDS: Final = {0: "i", 1: "u", 2: "f"}
 """Type codes of DLPack that NumPy has too."""
 
@@ -91,6 +94,9 @@ _MOST_BYTES = 2**24
 """The largest JSON that is read; DGL's have a few kB."""
 
 
+_EDGE_FILES: Final = ("part_graph", "part_graph_graphbolt")
+"""Keys of a part, the second by newer releases."""
+
 _MOST_NAME = 4096
 """The most characters of a path in Linux."""
 
@@ -109,6 +115,9 @@ class DglFacts:
     inner_edges: tuple[int, ...] | None
     missing: tuple[str, ...]
     """Files named in the JSON that do not exist."""
+
+    edges_in: str
+    """The name of a part's file of edges, and what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +151,8 @@ class DglFolder:
         if parts > len(self.partition):
             raise FileError(f"{self.config}: num_parts is {parts}, but not all of part-0 to part-{parts - 1} are there")
         nodes, edges = self._count("num_nodes"), self._count("num_edges")
+        # Path.is_file raises for a name that is too long for a file, so it is not used below.
+        names = [self._edge_file(part) for part in range(parts)]
         return DglFacts(
             name=self._text("graph_name"),
             method=self._text("part_method"),
@@ -151,14 +162,15 @@ class DglFolder:
             edges=edges,
             inner_nodes=self._owned("node_map", parts, nodes),
             inner_edges=self._owned("edge_map", parts, edges),
-            missing=self._missing(parts),
+            missing=tuple(name for name in names if not os.path.isfile(self.config.parent / name)),
+            edges_in=f"part*/{Path(names[0]).name}, {PICKLE if names[0].endswith('.pt') else BINARY}",
         )
 
     def graph(self, name: str) -> Graph:
         """Always raises FileError with the missing requirements."""
         raise FileError(
-            f"{self.config}: the edges are in part*/graph.dgl, a binary that only DGL reads; "
-            "convert it with DGL as docs/files.md shows (gcnsim graph info prints what the JSON says)"
+            f"{self.config}: the edges are in {self.facts().edges_in}; convert it with DGL as docs/files.md shows "
+            "(gcnsim graph info prints what the JSON says)"
         )
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
@@ -208,16 +220,13 @@ class DglFolder:
             end = max(end, beyond)
         return tuple(owned)
 
-    def _missing(self, parts: int) -> tuple[str, ...]:
-        names = []
-        for part in range(parts):
-            files = self.partition.get(f"part-{part}")
-            if not isinstance(files, dict) or not isinstance(files.get("part_graph"), str):
-                raise FileError(f"{self.config}: part-{part} does not name its part_graph")
-            name = files["part_graph"]
-            if not name.isprintable() or len(name) > _MOST_NAME:
-                raise FileError(f"{self.config}: part-{part}: part_graph is {name!r:.40}; the name of a file is needed")
-            # Path.is_file raises for a name that is too long for a file, so it is not used.
-            if not os.path.isfile(self.config.parent / name):
-                names.append(name)
-        return tuple(names)
+    def _edge_file(self, part: int) -> str:
+        """The file of a part's edges by the JSON; `graph.dgl` where both forms are there."""
+        files = self.partition.get(f"part-{part}")
+        named = [files[key] for key in _EDGE_FILES if key in files] if isinstance(files, dict) else []
+        if not named:
+            raise FileError(f"{self.config}: part-{part} names no file of its edges; allowed: {', '.join(_EDGE_FILES)}")
+        name = named[0]
+        if not isinstance(name, str) or not name.isprintable() or len(name) > _MOST_NAME:
+            raise FileError(f"{self.config}: part-{part}: {name!r:.40}; the name of a file is needed")
+        return name

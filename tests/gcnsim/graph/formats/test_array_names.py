@@ -132,6 +132,31 @@ def test_values_of_a_matrix_other_than_one_are_named_as_weights(tmp_path: Path) 
         assert load_graph(path).cleaning.ignored == ignored
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.bool_, np.float32])
+@pytest.mark.parametrize("empty", [[3], [0, 3, 9]])
+def test_empty_rows_of_one_hot_labels_are_nodes_without_a_label(tmp_path: Path, kind: type, empty: list[int]) -> None:
+    table: AnyArray = np.eye(2, dtype=kind)[LABELS]
+    table[empty] = 0
+    held = _read(_saved(tmp_path / "g.npz", **_ROWS, y=table))
+    assert held.labels is not None
+    assert held.labels.tolist() == np.where(np.isin(np.arange(10), empty), -1, LABELS).tolist()
+    unknown = "1 node" if len(empty) == 1 else "3 nodes"
+    assert held.notes == (f"y is one-hot: one class a node; no label: {unknown} without a 1",)
+    assert load_graph(tmp_path / "g.npz").classes == 2
+
+
+def test_rows_of_nan_are_empty_and_mostly_empty_tables_stay_tables(tmp_path: Path) -> None:
+    table = np.eye(2)[LABELS]
+    table[4] = np.nan
+    held = _read(_saved(tmp_path / "g.npz", **_ROWS, y=table))
+    assert held.labels is not None
+    assert held.labels[4] == -1
+    table[:6] = 0
+    mostly = _read(_saved(tmp_path / "m.npz", **_ROWS, y=table))
+    assert mostly.labels is not None
+    assert (mostly.labels.ndim, mostly.notes) == (2, ())
+
+
 def test_one_hot_labels_are_classes_and_other_tables_are_several_classes(tmp_path: Path) -> None:
     one_hot = np.eye(2, dtype=np.float32)[LABELS]
     held = _read(_saved(tmp_path / "one.npz", **_ROWS, y=one_hot))
@@ -140,7 +165,8 @@ def test_one_hot_labels_are_classes_and_other_tables_are_several_classes(tmp_pat
     one_hot[3] = 1
     several = _read(_saved(tmp_path / "several.npz", **_ROWS, y=one_hot))
     assert several.labels is not None
-    assert (several.labels.tolist(), several.notes) == (one_hot.tolist(), ())
+    assert several.labels.tolist() == one_hot.tolist()
+    assert several.notes == ("y is taken for several classes a node: 1 node has more than one",)
 
 
 def test_a_label_that_is_no_number_is_unknown(tmp_path: Path) -> None:

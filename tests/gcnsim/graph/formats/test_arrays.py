@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from gcnsim.core.errors import FileError, GcnsimError
 from gcnsim.core.ids import AnyArray
 from gcnsim.graph import build_csr, load_graph
 from gcnsim.graph.csr import Cleaning
+from gcnsim.graph.formats import edges
 from gcnsim.graph.formats.arrays import opened, read_npy
 from gcnsim.graph.formats.source import file_text
 from gcnsim.graph.load import memory_to_load, write_edges, write_npz
@@ -213,3 +216,43 @@ def test_ids_are_renumbered_as_in_other_edge_lists(tmp_path: Path) -> None:
     names = load_graph(_written(tmp_path / "n.parquet", u=["bob", "ann", "bob"], v=["ann", "carl", "carl"]), "names")
     assert names.original_ids == ("bob", "ann", "carl")
     assert names.entries == 6
+
+
+def _no_memory(*_: object, **__: object) -> AnyArray:
+    raise MemoryError
+
+
+def test_too_little_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(2**18))
+    np.savez(tmp_path / "a.npz", a=np.zeros(2**18))
+    pq.write_table(pa.table({"src": [0, 1], "dst": [1, 2]}), tmp_path / "e.parquet")
+    with monkeypatch.context() as inside:
+        inside.setattr(np, "empty", _no_memory)
+        for read, name in ((read_npy, "x.npy"), (array, "a.npz")):
+            with pytest.raises(FileError) as caught:
+                read(tmp_path / name)
+            assert str(caught.value) == f"{tmp_path / name}: 2.00 MiB do not fit into memory"
+    monkeypatch.setattr(edges, "_opened", _no_memory)
+    for read_too in (load_graph, memory_to_load):
+        with pytest.raises(FileError, match=r"e\.parquet: .* do not fit into memory"):
+            read_too(tmp_path / "e.parquet")
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOSPC, errno.ENOMEM])
+def test_a_limit_of_the_system_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refused(*_: object, **__: object) -> Any:
+        raise OSError(code, os.strerror(code))
+
+    np.savez(tmp_path / "a.npz", a=np.zeros(3))
+    monkeypatch.setattr(zipfile, "ZipFile", refused)
+    with pytest.raises(FileError) as caught:
+        array(tmp_path / "a.npz")
+    assert str(caught.value) == f"{tmp_path / 'a.npz'}: cannot be read: {os.strerror(code)}"
+
+
+def test_a_header_that_asks_for_more_than_the_file_holds_reserves_nothing(tmp_path: Path) -> None:
+    with open(tmp_path / "x.npy", "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**20, 2**20)})
+        file.write(bytes(64))
+    with pytest.raises(FileError, match=r"x\.npy: truncated or altered: 64 bytes are not float32\[1048576, 1048576\]"):
+        read_npy(tmp_path / "x.npy")

@@ -326,3 +326,24 @@ def test_names_are_suggested_only_where_they_would_help(tmp_path: Path, text: st
     with pytest.raises(GcnsimError) as caught:
         _read(tmp_path / "g.txt", text)
     assert "--ids names" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("7,8\n8,9\n9,7.0\n", "7 and 7.0"),
+        ("7,8\n8,007\n", "7 and 007"),
+        ("8,+7\n7,hub\n", "+7 and 7"),
+        ("1e+05,8\n8,100000\n", "1e+05 and 100000"),
+    ],
+)
+def test_a_number_in_two_spellings_is_noted_where_ids_are_names(tmp_path: Path, text: str, pair: str) -> None:
+    path = tmp_path / "g.csv"
+    (note,) = [line for line in graph_warnings(_read(path, text, "names")) if "same number" in line]
+    assert note == f"g: {pair} are two names, though the same number: two nodes; --ids compact reads numbers"
+    if "hub" not in text:
+        assert not graph_warnings(load_graph(path, "compact"))
+
+
+def test_the_same_number_in_two_kinds_of_nodes_is_no_second_spelling(tmp_path: Path) -> None:
+    assert not graph_warnings(_read(tmp_path / "g.csv", "% bip\n7,7.0\n7,8\n8,8\n", "names"))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib.util
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +13,15 @@ import pytest
 import gcnsim
 from gcnsim import api
 from gcnsim.cli import main
-from gcnsim.core.errors import FileError
 from gcnsim.report.figures.breakdown import breakdown_data, breakdown_figure, sides_data
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.tornado import tornado_of_advice
-from gcnsim.report.images import page_figures
 from gcnsim.report.page.html import heats_of
 from gcnsim.report.page.sections import options_sheet
 from gcnsim.report.page.templates import BUNDLE, PLOTLY
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice
+from tests.drawn import page_figures
 from tests.gcnsim.results.made import answer_of
 
 SCENARIOS = Path(__file__).resolve().parents[4] / "scenarios"
@@ -148,60 +144,6 @@ def test_the_figures_of_a_page_are_what_was_drawn(page: Path) -> None:
     assert [item.to_plotly_json() for item in figures["breakdown"].data] == [
         item.to_plotly_json() for item in figure.data
     ]
-    # The page has the legend beside the figure, an image in it.
-    assert not figure.layout.showlegend
-    assert figures["breakdown"].layout.showlegend
-    assert figures["breakdown"].layout.height > figure.layout.height
-
-
-@pytest.mark.parametrize(
-    ("drawn", "says"),
-    [
-        (None, "has no figures; allowed: a page that --html wrote"),
-        ("{", "figure a: not a JSON document"),
-        ("[1]", "figure a: is not a figure of Plotly"),
-        ('{"data": [{"type": "nonsense"}]}', "figure a: is not a figure of Plotly"),
-        ('{"data": [{"type": "image"}]}', "figure a: holds more than bar, heatmap"),
-        ('{"layout": {"images": [{"source": "http://a.example/b.png"}]}}', "figure a: holds more than bar, heatmap"),
-        ('{"data": [{"y": [NaN]}]}', "is nan"),
-    ],
-)
-def test_what_is_no_page_of_ours_is_one_line(drawn: str | None, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.html"
-    text = "" if drawn is None else f'gcnsim.draw("a", {json.dumps(drawn)}); }}\n'
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(FileError, match=r"x\.html: ") as error:
-        page_figures(path)
-    assert says in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_without_kaleido_nothing_is_begun(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    usual = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "kaleido" else usual(name, *more)
-    )
-    assert main(["images", str(page), "--out", str(tmp_path / "out")]) == 2
-    assert "an image needs Kaleido; pip install 'gcnsim[images]'" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow  # one figure is drawn in test_images.py
-@pytest.mark.skipif(
-    importlib.util.find_spec("kaleido") is None or shutil.which("chromium") is None, reason="needs Kaleido and Chromium"
-)
-def test_every_figure_becomes_an_image(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert main(["images", str(page), "--out", str(out), "--format", "svg"]) == 0
-    names = ("breakdown.svg", "bandwidth.svg", "timeline.svg", "assumptions.svg")
-    assert capsys.readouterr().out.splitlines() == [str(out / name) for name in names]
-    text = (out / "breakdown.svg").read_text(encoding="utf-8")
-    assert text.startswith("<svg")
-    assert "exposed communication" in text
-    assert main(["images", str(page), "--out", str(out)]) == 0
-    assert (out / "bandwidth.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_workers_and_servers_with_their_links_and_what_sets_the_pace(answered: dict[str, Any]) -> None:

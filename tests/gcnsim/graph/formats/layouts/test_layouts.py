@@ -153,7 +153,7 @@ def test_dgl_maps_may_be_files_and_parts_may_lie_elsewhere(tmp_path: Path) -> No
         ({"edge_map": {"_N:_E:_N": [[0, 12], "x"]}}, "edge_map does not give 2 parts ranges of 20 ids"),
         ({"num_parts": "2"}, "num_parts is '2'; a whole number of at least 1 is needed"),
         ({"num_parts": 10**9}, "num_parts is 1000000000, but not all of part-0"),
-        ({"part-1": {}}, "part-1 does not name its part_graph"),
+        ({"part-1": {}}, "part-1 names no file of its edges; allowed: part_graph, part_graph_graphbolt"),
         ({"graph_name": None}, "graph_name is None; a name is needed"),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_truncated_dgl_json_is_named(tmp_path: Path) -> None:
 def test_a_part_of_an_impossible_name_is_refused(tmp_path: Path, name: str) -> None:
     found = DglFolder.found(write_dgl(tmp_path, **{"part-1": {"part_graph": name}}))
     assert found is not None
-    with pytest.raises(FileError, match=r"ring\.json: part-1: part_graph is '.*; the name of a file is needed"):
+    with pytest.raises(FileError, match=r"ring\.json: part-1: '.*; the name of a file is needed"):
         found.facts()
 
 
@@ -296,7 +296,7 @@ def test_an_archive_that_is_a_packed_folder_is_named_with_what_to_do(tmp_path: P
         for item in sorted((tmp_path / "arxiv").rglob("*.gz")):
             archive.write(item, item.relative_to(tmp_path))
     with pytest.raises(
-        FileError, match=r"OGB's download, not unpacked \(arxiv/raw/edge\.csv\.gz is in it\); unpack it"
+        FileError, match=r"an archive of arxiv/raw/.* unpack it first \(.*\) and give the folder arxiv$"
     ):
         load_graph(packed)
     with zipfile.ZipFile(packed, "w") as archive:
@@ -320,3 +320,28 @@ def test_an_unknown_folder_is_answered_with_what_it_holds_and_what_was_looked_fo
     assert line.startswith(f"{tmp_path}: no graph in this folder, which holds notes.md, plots/; looked for: ")
     for name in ("OGB", "DGL", "edge_index.npy"):
         assert name in line
+
+
+def _graphbolt(**beside: str) -> dict[str, object]:
+    files = {"node_feats": "node_feat.dgl", "part_graph_graphbolt": "fused_csc_sampling_graph.pt", **beside}
+    return {f"part-{part}": {key: f"part{part}/{name}" for key, name in files.items()} for part in range(2)}
+
+
+def test_partitions_that_newer_dgl_writes_say_the_same_and_name_their_pickle(tmp_path: Path) -> None:
+    folder = write_dgl(tmp_path, graphbolt_format=True, **_graphbolt())
+    found = DglFolder.found(folder)
+    assert found is not None
+    facts = found.facts()
+    assert (facts.parts, facts.inner_nodes, facts.inner_edges) == (2, (6, 4), (12, 8))
+    assert facts.missing == ("part0/fused_csc_sampling_graph.pt", "part1/fused_csc_sampling_graph.pt")
+    for read in (load_graph, lambda path: read_nodes(path, NODES)):
+        with pytest.raises(FileError) as caught:
+            read(folder)
+        assert "the edges are in part*/fused_csc_sampling_graph.pt, a pickle, which runs code" in str(caught.value)
+        assert "convert it with DGL as docs/files.md shows" in str(caught.value)
+
+
+def test_a_dgl_part_that_names_both_forms_is_of_the_older_one(tmp_path: Path) -> None:
+    found = DglFolder.found(write_dgl(tmp_path, **_graphbolt(part_graph="graph.dgl")))
+    assert found is not None
+    assert (found.facts().missing, found.facts().edges_in) == ((), "part*/graph.dgl, a binary that only DGL reads")

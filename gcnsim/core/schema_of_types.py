@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, asdict, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -33,9 +33,10 @@ _PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "intege
 
 
 class Schemas:
-    """Schemas of types. definitions: of the classes met so far, by name."""
+    """Schemas of types. definitions: of the classes met so far, by name. described: with the text of each field."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, described: bool = True) -> None:
+        self.texts: Callable[[type], dict[str, str]] = _texts if described else lambda _: {}
         self.definitions: dict[str, dict[str, Any]] = {}
 
     def of(self, hint: Any) -> dict[str, Any]:
@@ -84,8 +85,10 @@ class Schemas:
         found = found or self.of(hint)
         for entry in about:
             if isinstance(entry, Within):
-                document = {key: value for key, value in asdict(entry).items() if value is not None}
-                found = found | {_camel(key): value for key, value in document.items()}
+                given = {_camel(key): value for key, value in asdict(entry).items() if value is not None}
+                found = found | {
+                    key: list(value) if isinstance(value, tuple) else value for key, value in given.items()
+                }
                 if entry.enum:
                     del found["type"]
             elif isinstance(entry, str) and entry != JUDGED:
@@ -94,7 +97,7 @@ class Schemas:
 
     def _typed_dict(self, kind: Any) -> dict[str, Any]:
         """The schema of a TypedDict."""
-        whole, document = _empty() | {"description": _about(kind)}, _texts(kind)
+        whole, document = _empty() | {"description": _about(kind)}, self.texts(kind)
         for key, hint in get_type_hints(kind, include_extras=True).items():
             optional = get_origin(hint) is NotRequired
             if not optional and kind.__total__:
@@ -113,7 +116,7 @@ class Schemas:
         """The schema of a dataclass: its fields, and what its plain data have besides. judged: of one beside a
         recommended setting."""
         whole = _empty()
-        hints, document = get_type_hints(kind, include_extras=True), _texts(kind)
+        hints, document = get_type_hints(kind, include_extras=True), self.texts(kind)
         for field in fields(kind):
             if JUDGED not in field.metadata or judged:
                 group: Nested | None = field.metadata.get(INSIDE)
