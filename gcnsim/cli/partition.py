@@ -178,6 +178,10 @@ def command(
     if out is not None:
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
+    _print(loaded, cuts, out, as_json)
+
+
+def _print(loaded: Graph, cuts: Sequence[_Cut], out: str | None, as_json: bool) -> None:
     if as_json:
         own = cuts[0].warnings if len(cuts) == 1 else ()
         said = {"cleaning": asdict(loaded.cleaning), "warnings": [*graph_warnings(loaded), *own]}

@@ -361,7 +361,7 @@ def test_parts_are_numbered_for_servers_and_the_order_is_in_the_file(tmp_path: P
     np.save(tmp_path / "owner.npy", np.repeat(np.arange(4), 10))
     words = ["partition", str(graph), "--partition", str(tmp_path / "owner.npy"), "--out", str(out), "--json"]
     found = json.loads(_run(*words, "--placement", "balanced", "--gpus-per-server", "2"))["placement"]
-    assert found == {"gpus_per_server": 2, "numbered": 40, "balanced": 2}
+    assert found == {"gpus_per_server": 2, "numbered": 20, "balanced": 2}
     owner = read_partition(out, load_graph(graph)).owner
     assert owner[0] // 2 == owner[20] // 2 != owner[10] // 2 == owner[30] // 2
     result = CliRunner().invoke(group, [*words, "--placement", "balanced"])
