@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from gcnsim.cli import COMMANDS, root
-from runtime.train.help_groups import EVERY
+from gcnsim.core.help_groups import EVERY
 
 WIDTH: Final = 110
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gcnsim.api.simulation import write_timeline
 from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import Method
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Grid, Progress, scenarios, sweep_bandwidth
 from gcnsim.results import Row, WhatIf
 from gcnsim.scenario import Scenario, knob_text, rule_at
@@ -35,7 +35,7 @@ class Answer:
     """
 
     told: WhatIf
-    studies: StudyCache
+    studies: Studies
     grid: Grid
     base: Scenario
     recommended: Result
@@ -142,7 +142,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
 
 def bandwidth_series(
-    studies: StudyCache, best: Scenario, rows: Sequence[Scenario], progress: Progress
+    studies: Studies, best: Scenario, rows: Sequence[Scenario], progress: Progress
 ) -> tuple[Series, ...]:
     """A line for each of the settings, at 1/8 to 8 times the bandwidth of the recommended one, as far as allowed."""
     from gcnsim.report.figures.curves import Series

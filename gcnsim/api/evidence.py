@@ -75,9 +75,9 @@ def validate(
 def _answered(scenario: Scenario) -> Prediction:
     """The answer to `scenario`; its interval holds the ranges of all assumptions."""
     from gcnsim.evidence.validation import Prediction
-    from gcnsim.planning.study_cache import StudyCache
+    from gcnsim.planning.study import Studies
 
-    estimate = StudyCache(scenario).estimate(scenario, bounded=False)
+    estimate = Studies(scenario).estimate(scenario, bounded=False)
     assert estimate.low_s is not None
     assert estimate.high_s is not None
     return Prediction.of(estimate.result, estimate.low_s, estimate.high_s)

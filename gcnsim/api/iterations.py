@@ -12,7 +12,7 @@ from gcnsim.api.simulation import simulate, traced
 from gcnsim.core.errors import FileError, ScenarioError
 from gcnsim.core.processes import cores
 from gcnsim.planning.rows import row_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress
 from gcnsim.records.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.results import Row
@@ -95,31 +95,47 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class RunTimeline:
-    """A recorded run, and what the simulator predicts for it."""
+    """A recorded run, and what the simulator predicts for it; None where it cannot, and why not."""
 
     run: RecordedRun
-    predicted: Result
+    predicted: Result | None
+    reason: str = ""
 
     @property
     def title(self) -> str:
         """What was run."""
         return f"{self.run.options['method']} on {self.run.graph['name']}, {self.run.workers} workers, measured"
 
-    def data(self, only: int | None = None) -> tuple[TimelineData, TimelineData]:
-        """One steady iteration, measured and predicted, in one unit; only: of one worker. Raises GcnsimError."""
+    def data(self, only: int | None = None) -> dict[str, TimelineData]:
+        """One steady iteration, `measured` and, where it was, `predicted`, in one unit; only: of one worker.
+
+        Raises GcnsimError.
+        """
         from gcnsim.report.figures.timeline import in_one_unit, timeline_of_result, timeline_of_run
 
-        return in_one_unit(timeline_of_run(self.run, only), timeline_of_result(self.predicted, only=only))
+        measured = timeline_of_run(self.run, only)
+        if self.predicted is None:
+            return {"measured": measured}
+        pair = in_one_unit(measured, timeline_of_result(self.predicted, only=only))
+        return dict(zip(("measured", "predicted"), pair, strict=True))
+
+    def times(self) -> dict[str, float]:
+        """Seconds of an iteration, by the names of `data`."""
+        predicted = {} if self.predicted is None else {"predicted": self.predicted.metrics.iteration_s}
+        return {"measured": self.run.iteration_s, **predicted}
 
     def write(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the recorded run and its prediction for Perfetto, aligned, with the difference of each iteration.
 
         Raises FileError.
         """
-        from gcnsim.timeline.run_perfetto import TracedRun, write_both
+        from gcnsim.timeline.run_perfetto import TracedRun, write_both, write_run_trace
 
         spans = self.run.timeline()
         measured = TracedRun(spans, self.run.facts(spans), "measured")
+        if self.predicted is None:
+            write_run_trace(path, self.title, measured, detail=detail)
+            return
         write_both(path, self.title, measured, traced(self.predicted, "predicted"), detail=detail)
 
 
@@ -135,7 +151,7 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> SettingR
     found = settings(**options)
     if len(found) != 1:
         raise ScenarioError(f"timeline: {len(found)} settings are asked for; allowed: one method at one bandwidth")
-    studies = StudyCache(found[0], cores())
+    studies = Studies(found[0], cores())
     progress("simulating one setting")
     studies.prepare([], found)
     estimate = studies.estimate(found[0])
@@ -150,10 +166,10 @@ def run_timeline(
 ) -> RunTimeline:
     """The recorded run in a folder, and its prediction; calibration: the record to use, None for the catalogue.
 
-    measured_compute: files of runtime.measure, or folders of them; the one of the run's graph and parts is used.
-    Raises GcnsimError with one line: the field, its value, and what is allowed.
+    measured_compute: files of runtime.measure, or folders of them; the one of the run's graph and parts is used. A run
+    on cores without one is not predicted. Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
-    from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+    from gcnsim.evidence.recorded_run import NotMeasuredError, refuse_other_trace, refuse_unmeasured, scenario_of
     from gcnsim.records.compute_reading import measured_compute as read_measured
     from gcnsim.records.compute_reading import measured_files
     from gcnsim.simulation import simulate_scenario
@@ -163,6 +179,10 @@ def run_timeline(
     run = read_recorded_run(folder)
     run.timeline()
     measured = [read_measured(path) for path in measured_files(measured_compute)]
+    try:
+        refuse_unmeasured([run], measured)
+    except NotMeasuredError as error:
+        return RunTimeline(run, None, str(error))
     scenario = scenario_of(run, None if calibration is None else str(calibration), measured)
     refuse_other_trace(run, scenario)
     progress("predicting the run")

@@ -35,7 +35,6 @@ from gcnsim.methods import (
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.what_if import Extras, Grid, scenarios
 from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
@@ -118,7 +117,7 @@ def _same(path: str, one: object, other: object) -> bool:
     return bool(rule.read(one, path) == rule.read(other, path))
 
 
-SERVER: Final = ("host", "gpus_per_server")
+SERVER: Final = ("host", "gpus_per_server", "device")
 """Options that say what a server is."""
 
 
@@ -154,7 +153,9 @@ def what_if(question: WhatIf) -> Answer:
     book = question.prices or PriceBook()
     clusters = [scenario.cluster for scenario in scenarios(base, grid)]
     book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
-    max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
+    if (question.bandwidth or question.link) and all(cluster.servers == 1 for cluster in clusters):
+        given = "--bandwidth" if question.bandwidth else "--link"
+        question.note(f"{given}: moves nothing here: all GPUs are in one server (--gpus-per-server spreads them)")
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
     answer = _what_if(
@@ -165,7 +166,7 @@ def what_if(question: WhatIf) -> Answer:
         graph if isinstance(graph, Graph) else None,
         target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
         rule,
-        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s, site_of(question)),
+        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, site_of(question)),
         question.note,
     )
     return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))
@@ -324,7 +325,7 @@ def _grid(
     grid = Grid(
         methods=tuple(names),
         gpus=_distinct(machines, "gpus", base),
-        devices=_distinct(machines, "device", base) if "device" in machines or len(servers) < 2 else (),
+        devices=() if len(servers) > 1 else (base.cluster.device,),
         bandwidths=_distinct(machines, "bandwidth", base) if "bandwidth" in machines or len(servers) < 2 else (),
         taus=tuple(knobs.get("tau", [stands.tau])),
         epsilons=tuple(knobs.get("epsilon", [stands.epsilon])),

@@ -24,7 +24,7 @@ from gcnsim.planning.capacity_answer import recommend as _recommend
 from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
 from gcnsim.planning.capacity_settings import Machines
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress
 from gcnsim.results import Advice, PointReport
 from gcnsim.scenario import Scenario
@@ -48,7 +48,7 @@ class Recommended:
 
     told: Advice
     chosen: Result
-    studies: StudyCache
+    studies: Studies
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -143,7 +143,9 @@ def recommend(recommendation: Recommend) -> Recommended:
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
     site = site_of(recommendation)
-    question = Question(_goal(recommendation), _machines(recommendation), rule, book, target, limit, strict, site)
+    question = Question(
+        _goal(recommendation), _machines(recommendation, graph), rule, book, target, limit, strict, site
+    )
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
@@ -153,8 +155,9 @@ def recommend(recommendation: Recommend) -> Recommended:
     return Recommended(*recommended)
 
 
-def _scenario(question: Recommend, graph: str | Path | Graph | None) -> Scenario:
-    sections = sections_of(question, graph)
+def _scenario(question: Recommend, graph: str | Path | Graph | None, **machine: object) -> Scenario:
+    """The question on a machine. machine: the values of fields that may have several."""
+    sections = sections_of(question, graph, machine)
     if not (question.device or question.bandwidth):
         sections["cluster"].pop("gpus_per_server", None)
     return base_of(sections | {"method": {"name": DEFAULT}}, question.overrides)
@@ -188,11 +191,14 @@ def _methods(question: Recommend) -> list[str]:
     return [method_type(name).name for name in named]
 
 
-def _machines(question: Recommend) -> Machines:
+def _machines(question: Recommend, graph: str | Path | Graph | None) -> Machines:
     """What to choose from. Raises GcnsimError for a name or a value that there is not."""
+    own, bandwidths = listed(question.device), listed(question.bandwidth)
+    first = {"bandwidth": bandwidths[0]} if bandwidths else {}
     return Machines(
         hosts=tuple(listed(question.host)),
-        devices=tuple(listed(question.device)),
+        devices=tuple(own),
+        servers=tuple(_scenario(question, graph, device=name, **first).cluster for name in own),
         bandwidths=question.values("bandwidth", "--bandwidth"),
         gpus=question.values("gpus", "--gpus"),
         gpus_per_server=question.gpus_per_server,

@@ -17,8 +17,8 @@ from gcnsim.core.errors import FileError
 from gcnsim.core.processes import cores
 from gcnsim.engine import link_rates, timeline
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.rows import baseline_s, links_of, memory_report, row_of, run_length
+from gcnsim.planning.study import Studies
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.scenario.machine import refuse_no_effect, resolve_machine
@@ -113,11 +113,11 @@ def simulate(
     refuse_undrawn([spec])
     refuse_unused_figures([resolve_machine(spec.cluster)])
     answering(spec)
-    studies = StudyCache(spec, cores())
+    studies = Studies(spec, cores())
     studies.prepare([], [spec], counted(progress, f"simulating {spec.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(spec)
-    baseline = studies.baseline(spec)
+    baseline = baseline_s(studies, spec)
     result = estimate.result
     parts = worker_parts(result.run, result.warm_up)
     workers = balanced_parts(parts, result.metrics.worker, result.metrics.iteration_s)

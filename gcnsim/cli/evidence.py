@@ -10,6 +10,7 @@ from collections.abc import Callable
 import click
 
 from gcnsim import api
+from gcnsim.cli.measuring import MEASURE_NOW, measured_now
 from gcnsim.cli.outputs import check_folder, check_outputs, progress, show_and_write
 
 
@@ -54,6 +55,7 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses those of its graph and "
     "parts; runs recorded on CPU cores need them.",
 )
+@click.option("--measure-now", is_flag=True, help=MEASURE_NOW)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
@@ -61,6 +63,7 @@ def validate(
     runs: tuple[str, ...],
     calibration: str | None,
     measured_compute: tuple[str, ...],
+    measure_now: bool,
     as_json: bool,
     json_out: str | None,
     out: str | None,
@@ -75,6 +78,8 @@ def validate(
       gcnsim validate runs/* --calibration calibration.json --measured-compute measured --out report
     """
     check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
+    if measure_now:
+        measured_compute = (*measured_compute, measured_now(runs))
     with progress() as say:
         payload = api.validate(runs, calibration, measured_compute=measured_compute, progress=say)
     writes: list[Callable[[], object]] = []

@@ -13,6 +13,7 @@ import click
 from gcnsim import api
 from gcnsim.api.iterations import SCENARIOS
 from gcnsim.api.simulation import WRITTEN
+from gcnsim.cli.measuring import MEASURE_NOW, measured_now
 from gcnsim.cli.outputs import check_folder, check_outputs, progress, scenario_files, show_and_write
 from gcnsim.cli.questions import WithFaults, options_as, with_fields
 from gcnsim.core.errors import ScenarioError
@@ -120,6 +121,7 @@ def _read(side: str) -> list[str]:
     multiple=True,
     help="Compute times of runtime.measure: a file or a folder (repeatable); runs recorded on CPU cores need them.",
 )
+@click.option("--measure-now", is_flag=True, help=MEASURE_NOW)
 @click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
 def timeline(
     run: str,
@@ -127,6 +129,7 @@ def timeline(
     html: str | None,
     calibration: str | None,
     measured_compute: tuple[str, ...],
+    measure_now: bool,
     timeline_detail: bool,
 ) -> None:
     """Show a recorded run and its prediction as timelines.
@@ -143,20 +146,22 @@ def timeline(
     if timeline_detail and not out:
         raise ScenarioError("--timeline-detail: describes a file; allowed: with --out FILE")
     check_outputs(run, calibration, *measured_compute, out=out, html=html)
+    if measure_now:
+        measured_compute = (*measured_compute, measured_now([run]))
     with progress() as say:
         run_timeline = api.run_timeline(run, calibration, say, measured_compute)
-        measured, other = run_timeline.data()
-    named = (
-        ("measured", measured, run_timeline.run.iteration_s),
-        ("predicted", other, run_timeline.predicted.metrics.iteration_s),
-    )
+        named = run_timeline.data()
     lines = [
-        f"{name:<10} {format_seconds(mean)} an iteration; steady: iteration {data.iteration}"
-        for name, data, mean in named
+        f"{name:<10} {format_seconds(mean)} an iteration; steady: iteration {named[name].iteration}"
+        for name, mean in run_timeline.times().items()
     ]
-    drawns = [DrawnTimeline(name, data) for name, data, _ in named]
+    drawns = [DrawnTimeline(name, data) for name, data in named.items()]
     writes = [
         (out, lambda path: run_timeline.write(path, detail=timeline_detail)),
         (html, lambda path: write_timelines(path, run_timeline.title, drawns)),
     ]
-    show_and_write("\n".join(lines), *(lambda path=path, write=write: write(path) for path, write in writes if path))
+    show_and_write(
+        "\n".join(lines),
+        *(lambda path=path, write=write: write(path) for path, write in writes if path),
+        notes=[run_timeline.reason] if run_timeline.reason else [],
+    )

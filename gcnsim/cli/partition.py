@@ -182,20 +182,17 @@ def command(
 
 
 def _print(loaded: Graph, cuts: Sequence[_Cut], out: str | None, as_json: bool) -> None:
+    of_cuts = [*dict.fromkeys(line for cut in cuts for line in cut.warnings)]
     if as_json:
-        own = cuts[0].warnings if len(cuts) == 1 else ()
+        own = of_cuts if len(cuts) == 1 else []
         said = {"cleaning": asdict(loaded.cleaning), "warnings": [*graph_warnings(loaded), *own]}
         click.echo(json.dumps(_named(cuts, out) | said, indent=2))
     elif len(cuts) == 1:
         print_columns([*_lines(cuts[0], out), ("cleaning", str(loaded.cleaning))])
     else:
         _print_rows(cuts)
-    warn(
-        [
-            *(graph_notes if len(cuts) > 1 and not as_json else graph_warnings)(loaded),
-            *dict.fromkeys(line for cut in cuts for line in cut.warnings),
-        ]
-    )
+    notes = graph_notes if len(cuts) > 1 and not as_json else graph_warnings
+    warn([*notes(loaded), *of_cuts])
 
 
 def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:

@@ -7,16 +7,17 @@ looked up only when the user presses the key.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from gcnsim.cli.outputs import machine_files, overridden
 from gcnsim.core.fields import Choice
+from gcnsim.core.help_groups import GroupedCommand
 from gcnsim.hardware import devices, hosts, links
 from gcnsim.methods import methods
 from gcnsim.scenario.option import LIST, PAIRS, Option, flag, read_pairs, split
@@ -69,6 +70,44 @@ class WithFaults(click.Command):
         self.epilog = "\n".join(["\b", "Faults of --inject, each with its fields at their defaults:", *lines])
         super().format_epilog(ctx, formatter)
 
+
+class GroupedWithFaults(WithFaults, GroupedCommand):
+    """A command with both."""
+
+
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "Target": (
+        "minimise", "target_iteration", "target_epoch", "target_hours", "confidence", "budget", "hours_per_day",
+        "max_cost", "limit",
+    ),
+    "Graph": ("dataset", "graph", "ids", "nodes", "edges", "features", "classes", "train"),
+    "Machine": (
+        "gpus", "gpus_per_server", "device", "host", "bandwidth", "link", "pcie", "nvlink", "transport", "payload",
+        "calibration", "measured_compute",
+    ),
+    "Method and model": (
+        "method", "allow", "min_sampling_rate", "max_staleness", "tau", "epsilon", "rate", "cache", "cache_policy",
+        "norms", "model", "layers", "hidden", "implementation",
+    ),
+    "A whole training, prices and energy": (
+        "target_accuracy", "runs", "iterations_needed", "mtbf", "interruptions", "interruption_notice", "checkpoint",
+        "restart", "electricity", "gpu_power", "price", "prices", "pricing",
+    ),
+    "Simulation": (
+        "overrides", "measured", "inject", "partition_seeds", "max_wait", "iterations", "fidelity", "seed", "processes",
+    ),
+    "Output": (),
+}  # fmt: skip
+"""The groups of help, and their options in what-if and recommend."""
+
+RARE: Final = frozenset(
+    (
+        "ids", "classes", "train", "pcie", "nvlink", "payload", "cache_policy", "norms", "implementation", "mtbf",
+        "interruption_notice", "checkpoint", "restart", "gpu_power", "prices", "partition_seeds", "max_wait",
+        "iterations", "fidelity", "limit", "hours_per_day", "wide", "timeline_detail",
+    )
+)  # fmt: skip
+"""Options that `--help` leaves out."""
 
 Function: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Function], Function]

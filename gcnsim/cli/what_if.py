@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gcnsim.cli.outputs import check_outputs, notice, progress, scenario_files, show_and_write
-from gcnsim.cli.questions import WithFaults, columns_option, files_read, question_options
+from gcnsim.cli.questions import GROUPS, RARE, GroupedWithFaults, columns_option, files_read, question_options
 from gcnsim.core.errors import ScenarioError
+from gcnsim.core.help_groups import GroupedCommand
 from gcnsim.scenario.question import given_options
 from gcnsim.scenario.recommend import Recommend
 from gcnsim.scenario.what_if import WhatIf
@@ -58,7 +59,7 @@ class Shown:
         return render_table(answer, **self.options)
 
 
-@click.command("what-if", cls=WithFaults)
+@click.command("what-if", cls=GroupedWithFaults, groups=GROUPS, rare=RARE)
 @click.argument("scenario", required=False, type=click.Path())
 @question_options(WhatIf)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
@@ -145,7 +146,7 @@ def _left_out(row: LeftOutRow) -> str:
     return f"{row.method}{setting} left out: {row.reason}"
 
 
-@click.command("recommend")
+@click.command("recommend", cls=GroupedCommand, groups=GROUPS, rare=RARE)
 @question_options(Recommend)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.recommend/1).")
 @click.option("--out", type=click.Path(), help="Write the JSON to a file, too.")

@@ -1,6 +1,6 @@
-"""The machine's clock for waiting: progress and remaining time of counted work, and the end of a longest wait.
+"""The machine's clock: progress and remaining time of counted work.
 
-No result depends on it, except for the number of simulated draws of a question with `--max-wait`.
+No result depends on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Free spelling of names and units: `H100` is `h100`, `RTX4090` is `rtx-4090`; `15 GBit/s`, `16gb`, `5 sec`.
 
 Of names, case, hyphens, underscores and spaces do not matter. A suggestion is made for a typing error and for a family
-(`A100`: a100-40, a100-80 and the PCIe boards), never for another product: model numbers must agree.
+(`A100`: a100-40, a100-80 and the PCIe boards); model numbers must agree.
 
 `gcnsim.core.units` has the proper symbols of units; this module has their aliases. A spelling with one meaning is
 accepted, one with two is refused with both, because a wrong guess is off by 8 (bit or byte), 1000 or 1.02.
@@ -12,27 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 MOST: Final = 8
 """The most names of a family in a message."""
 
-_RUNS: Final = re.compile(r"[0-9]+|[^0-9]+")
+_CLOSE: Final = {False: 0.65, True: 0.7}
+"""The least similarity by difflib of a name that may be meant, by whether it has a number."""
+
 _DROPPED: Final = re.compile(r"[-_\s]+")
-_SEPARATORS: Final = "-_. "
 _MAKERS: Final = re.compile(r"(?:(?:nvidia|amd|tesla|geforce|radeon|instinct|quadro)[-_\s]+)+", re.IGNORECASE)
 _MEMORY_UNIT: Final = re.compile(r"(?<=\d)\s?gi?b\b", re.IGNORECASE)
-_BOARDS: Final = frozenset(("pcie", "sxm", "nvl"))
-"""Board forms of one GPU."""
-
-_LEFT_OUT: Final = frozenset(("x", "xlarge"))
-"""Suffixes that people omit after a number: `mi300` is mi300x, `p4d.24` is p4d.24xlarge."""
-
-SHORTEST_WORD: Final = 3
-"""The least letters of a word next to a number in which a typing error is assumed; shorter ones are products (l40,
-l40s).
-"""
 
 
 def known_name(name: str, known: Iterable[str]) -> str | None:
@@ -53,27 +45,22 @@ def _alike(name: str, names: tuple[str, ...]) -> str | None:
 
 
 def meant_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names similar to an unknown one, sorted: after a typing error, otherwise the members of a family.
+    """The known names that begin like an unknown one or have all of its words, else the closest one by difflib.
+
+    Numbers must agree: `h20` is not h200.
 
     >>> meant_names("redit", ["reddit", "yelp"]), meant_names("A100", ["a100-40", "a100-80", "h100"])
     (['reddit'], ['a100-40', 'a100-80'])
-    >>> meant_names("volume", ["vol", "cut"])
-    ['vol']
-    >>> meant_names("Tesla A100 80GB", ["a100-40", "a100-80", "a100-pcie-80"])
-    ['a100-80', 'a100-pcie-80']
-    >>> meant_names("h20", ["h200", "h100"]), meant_names("rtx-2080", ["rtx-2080-ti"])
-    ([], [])
+    >>> meant_names("Tesla A100 80GB", ["a100-40", "a100-80", "a100-pcie-80"]), meant_names("h20", ["h200", "h100"])
+    (['a100-80', 'a100-pcie-80'], [])
     """
-    names = sorted(set(known))
-    slips = {text: distance for text in names if (distance := _slip(_plain(name), _plain(text))) is not None}
     bare = _MEMORY_UNIT.sub("", _MAKERS.sub("", name.lower().strip(), count=1))
-    family = [
-        text
-        for text in names
-        if _in_family(bare, text.lower()) or _has_words(bare, text.lower()) or _shortened(name, text)
-    ]
-    if slips and (min(slips.values()) <= 1 or not family):
-        return [min(slips, key=lambda slip: (slips[slip], slip))]
+    names = {_plain(text): text for text in sorted(set(known)) if _numbers(bare) <= _numbers(text)}
+    words = _words(bare)
+    family = [text for key, text in names.items() if key.startswith(_plain(bare)) or words <= _words(text)]
+    close = get_close_matches(_plain(bare), names, 1, _CLOSE[bool(_numbers(bare))])
+    if close and (not family or (not _numbers(bare) and len(close[0]) <= len(_plain(bare)) + 1)):
+        return [names[close[0]]]
     return family if len(family) <= MOST else []
 
 
@@ -82,87 +69,16 @@ def _key(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """The name also without dots and quotes, for comparing similarity."""
+    """The name also without dots and quotes."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _slip(name: str, known: str) -> int | None:
-    """The number of mistyped, swapped, missing or extra letters; None if `known` is not similar.
-
-    Numbers must agree, and so must short words next to them: `h20` is not `h200`, `l40` not `l40s`.
-    """
-    runs, others = _RUNS.findall(name), _RUNS.findall(known)
-    if len(runs) != len(others):
-        return None
-    numbered, total = len(others) > 1 or known.isdigit(), 0
-    for run, other in zip(runs, others, strict=True):
-        if run == other:
-            continue
-        if run.isdigit() or other.isdigit() or (numbered and min(len(run), len(other)) < SHORTEST_WORD):
-            return None
-        total += _distance(run, other)
-    return total if total < len(known) and total <= (1 if len(known) <= 4 else 2) else None
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", name.lower()))
 
 
-def _in_family(name: str, known: str) -> bool:
-    """Whether `known` is `name` with more at its end or words before it: `a100` and a100-40, `4090` and rtx-4090.
-
-    Letters after a model number mean another product: `rtx-2080` is not rtx-2080-ti.
-    """
-    text, plain = _plain(name), _plain(known)
-    if len(text) < 2 or text == plain:
-        return False
-    if plain.startswith(text):
-        return _goes_on(text, _rest(known, len(text)))
-    if plain.endswith(text):
-        before = _rest(known[::-1], len(text))[::-1]
-        return before[-1] in _SEPARATORS and not any(letter.isdigit() for letter in before)
-    return False
-
-
-def _has_words(name: str, known: str) -> bool:
-    """Whether `known` has all words of `name` and otherwise only numbers and boards: `v100 32` and v100-pcie-32."""
-    own, words = (set(re.split(r"[-_. ]+", text)) for text in (name, known))
-    return len(own) > 1 and own <= words and all(word.isdigit() or word in _BOARDS for word in words - own)
-
-
-def _shortened(name: str, known: str) -> bool:
-    """Whether `known` is an abbreviation of `name`: `vol` for volume. Numbers mean another product."""
-    text, plain = _plain(name), _plain(known)
-    return len(plain) >= SHORTEST_WORD and text.startswith(plain) and text.isalpha()
-
-
-def _goes_on(text: str, rest: str) -> bool:
-    """Whether a known name that starts with `text` and ends with `rest` belongs to its family."""
-    apart = rest[0] in _SEPARATORS
-    if text[-1].isdigit():
-        word = re.split(r"[-_. ]", rest)[1] if apart else ""
-        return word in _BOARDS or any(letter.isdigit() for letter in word) or rest in _LEFT_OUT
-    shortened = len(text) >= SHORTEST_WORD and not any(letter.isdigit() for letter in text + rest)
-    shortened = shortened or (rest.isalpha() and text[-2:].isalpha())
-    return apart or rest[0].isdigit() or shortened
-
-
-def _rest(known: str, count: int) -> str:
-    """What follows the first `count` letters and digits."""
-    for index, letter in enumerate(known):
-        count -= letter.isalnum()
-        if not count:
-            return known[index + 1 :]
-    return ""
-
-
-def _distance(one: str, other: str) -> int:
-    """Letters to change, add, drop or swap with their neighbour (optimal string alignment)."""
-    before, row = list[int](), list(range(len(other) + 1))
-    for index, letter in enumerate(one, 1):
-        before, last, row = row, before, [index]
-        for at, wanted in enumerate(other, 1):
-            best = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != wanted))
-            if index > 1 and at > 1 and letter == other[at - 2] and one[index - 2] == wanted:
-                best = min(best, last[at - 2] + 1)
-            row.append(best)
-    return row[-1]
+def _numbers(name: str) -> set[str]:
+    return set(re.findall(r"\d+", name))
 
 
 @dataclass(frozen=True, slots=True)

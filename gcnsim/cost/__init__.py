@@ -77,11 +77,13 @@ from gcnsim.cost.sampling import (
     uva_graph_bytes,
     uva_row_bytes,
 )
+from gcnsim.cost.server_memory import SYSTEM, ServerMemory, server_memory
 
 __all__ = [
     "INDEX",
     "RESERVED",
     "STEP_CALLS",
+    "SYSTEM",
     "VALUE",
     "WIDE_ID",
     "Block",
@@ -90,6 +92,7 @@ __all__ = [
     "LayerCost",
     "Memory",
     "MemoryCounts",
+    "ServerMemory",
     "adding_seconds",
     "attention_cost",
     "average_seconds",
@@ -133,6 +136,7 @@ __all__ = [
     "rows_seconds",
     "sampler_seconds",
     "sending_seconds",
+    "server_memory",
     "socket_core_seconds",
     "spmm_seconds",
     "step_launch_seconds",

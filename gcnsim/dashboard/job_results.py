@@ -111,13 +111,14 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     if "run" in options:
         run_timeline = api.run_timeline(options["run"], options["calibration"], say, options["measured_compute"])
         say("drawing")
-        measured, predicted = run_timeline.data(options["worker"])
-        shown = [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
-        times = run_timeline.run.iteration_s, run_timeline.predicted.metrics.iteration_s
-        heading = (
-            f"{options['name']}: {format_seconds(times[0])} an iteration measured, {format_seconds(times[1])}"
-            f" predicted ({100 * (times[1] / times[0] - 1):+.1f} %)."
-        )
+        shown = [DrawnTimeline(name, data) for name, data in run_timeline.data(options["worker"]).items()]
+        heading = run_timeline.reason
+        if not heading:
+            measured, predicted = run_timeline.times().values()
+            heading = (
+                f"{options['name']}: {format_seconds(measured)} an iteration measured, {format_seconds(predicted)}"
+                f" predicted ({100 * (predicted / measured - 1):+.1f} %)."
+            )
         context = of_run(run_timeline.title, options["calibration"])
         run_timeline.write(folder / "timeline.json")
     else:

@@ -6,11 +6,12 @@ runs, workers wait as long as a GPU would take; the record of the accelerator ad
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError, plural
-from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
+from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS, format_seconds
 from gcnsim.hardware import CORE, PLAIN, CoreKernels, device, figures_of, gpu_of
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.records.compute_facts import MeasuredCompute, measure_command
@@ -79,6 +80,7 @@ def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -
         yield f"was drawn with seed {origin.seed}, the run with {run.options['seed']}"
 
 
+HOST: Final = "generic-16"
 TRAINED_ON: Final = ("cpu", "cuda")
 PERCENT: Final = "%"
 WARMUP: Final = "warmup"
@@ -98,6 +100,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         "gpus": run.workers,
         "gpus_per_server": run.workers if place is None else place["workers_per_host"],
         "device": device_of(run),
+        "host": HOST,  # a record says no other
         "shared_cores": run.emulation is not None and run.accelerator is None,
         "calibration": calibration,
         "measured_compute": found.path if (found := _measured_for(run, measured)) else None,
@@ -141,6 +144,39 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         raise ScenarioError(f"{run.path}: {error}") from None
 
 
+class NotMeasuredError(ScenarioError):
+    """A run on CPU cores, of whose graph and parts no compute times were given."""
+
+
+MEASURED: Final = "measured"
+"""The default folder of `python -m runtime.measure --runs`."""
+
+
+def refuse_unmeasured(runs: Sequence[RecordedRun], files: Sequence[MeasuredCompute]) -> None:
+    """Raise NotMeasuredError if `files` lack compute times of a run on cores.
+
+    The message has the recorded iteration, which needs no prediction, and the command that measures all such runs.
+    """
+    lacking = [run for run in runs if run.accelerator is None and device_of(run) == CORE and not _of_parts(run, files)]
+    if not lacking:
+        return
+    first = lacking[0]
+    what = f"{first.graph['name']} in {plural(first.workers, 'part')} is in none of the measured files"
+    where = what if files else "it ran on CPU cores, whose compute is measured, never assumed"
+    words = [word for run in lacking for word in ("--runs", str(run.path))]
+    raise NotMeasuredError(
+        f"{first.path}: {format_seconds(first.iteration_s)} an iteration measured; not predicted: {where}; "
+        f"measure it: {shlex.join(['python', '-m', 'runtime.measure', *words])} "
+        f"--out {MEASURED}, then --measured-compute {MEASURED}; or --measure-now"
+    )
+
+
+def _of_parts(run: RecordedRun, files: Sequence[MeasuredCompute]) -> list[MeasuredCompute]:
+    """The files of the run's graph and parts."""
+    own = run.graph["hash"], run.partition["hash"]
+    return [file for file in files if (file.graph["hash"], file.partition["hash"]) == own]
+
+
 def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> MeasuredCompute | None:
     """The file of the run's graph and parts; of several the one nearest in model, then method, then training.
 
@@ -151,11 +187,7 @@ def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> Measure
         return _waited_for(run, run.accelerator, files)
     if not files:
         return None
-    alike = [
-        file
-        for file in files
-        if file.graph["hash"] == run.graph["hash"] and file.partition["hash"] == run.partition["hash"]
-    ]
+    alike = _of_parts(run, files)
     if not alike:
         raise ScenarioError(
             f"{run.path}: {run.graph['name']} in {run.workers} parts is in none of the measured files; measure it: "

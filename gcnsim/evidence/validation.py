@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim import __version__
 from gcnsim.core.errors import FileError, ScenarioError, plural
 from gcnsim.core.processes import parallel_map
-from gcnsim.evidence.recorded_run import refuse_other_trace, scenario_of
+from gcnsim.evidence.recorded_run import refuse_other_trace, refuse_unmeasured, scenario_of
 from gcnsim.records.calibration import Calibration, beyond, content_hash, read_calibration
 from gcnsim.records.compute_reading import measured_compute, measured_files
 from gcnsim.records.recorded_run import (
@@ -140,11 +140,12 @@ def judge(
     runs = [read_recorded_run(folder) for folder in folders]
     if not runs:
         raise ScenarioError("--runs: no run folder given; allowed: folders that runtime.train wrote")
-    warnings = [warning for run in runs for warning in _held_out(run, record)]
-    files = [measured_compute(path) for path in measured_files(measured)]
-    requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
+    warnings = [warning for run in runs for warning in _held_out(run, record)]
+    files = [measured_compute(path) for path in measured_files(measured)]
+    refuse_unmeasured(runs, files)
+    requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     for run, scenario in zip(runs, requested, strict=True):
         answering(scenario)
         refuse_other_trace(run, scenario)

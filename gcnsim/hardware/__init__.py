@@ -12,6 +12,7 @@ from gcnsim.hardware.catalogue import (
     is_host,
     link,
     links,
+    network_of,
     platform,
     platforms,
     prices,

@@ -34,6 +34,7 @@ from gcnsim.hardware.profiles import (
     CACHE,
     DEVICE,
     DEVICE_FACTS,
+    DEVICE_NAMES,
     DEVICE_OPTIONAL,
     HOST,
     HOST_FACTS,
@@ -74,7 +75,11 @@ def hosts() -> tuple[str, ...]:
 
 def figure_names(kind: str) -> tuple[str, ...]:
     """Names of the figures of a `device`, `link` or `host`."""
-    return tuple({"device": {**DEVICE, **CACHE, **POWER}, "link": LINK, "host": {**HOST, **SITE}}[kind])
+    return tuple(
+        {"device": {**DEVICE, **CACHE, **POWER}, "link": LINK, "host": {**HOST, "memory": INSTANCE["memory"], **SITE}}[
+            kind
+        ]
+    )
 
 
 def device(name: str) -> DeviceProfile:
@@ -87,7 +92,7 @@ def device(name: str) -> DeviceProfile:
 
 @lru_cache(maxsize=64)
 def _own_device(path: str, stamp: Stamp) -> DeviceProfile:
-    return own_device(path, _assumed(), links())
+    return own_device(path, _assumed(), links(), hosts())
 
 
 @cache
@@ -96,7 +101,8 @@ def _device(name: str) -> DeviceProfile:
     raw = {**_assumed().get(raw["kind"], {}), **raw}
     figures = {**_figures(raw, DEVICE, name), **_figures(raw, _given(raw, DEVICE_OPTIONAL), name)}
     facts = _facts(raw, DEVICE_FACTS, name)
-    return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures, **facts)
+    named: dict[str, Any] = {key: raw.get(key) for key in DEVICE_NAMES}
+    return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], **named, **figures, **facts)
 
 
 def link(name: str) -> LinkProfile:
@@ -158,12 +164,29 @@ class Instance(NamedTuple):
     network: str
 
 
-def instance_of(host_name: str) -> Instance | None:
-    """The properties of the host of this name; None if it is not an instance type."""
+def instance_of(host_name: str, used: int | None = None) -> Instance | None:
+    """The properties of the host of this name; None if it is not an instance type.
+
+    used: how many of its GPUs, which have the network of the adapters next to them; None: all.
+    """
     profile = host(host_name)
-    if profile.device is None or profile.gpus is None or profile.nic is None:
+    rate = network_of(profile, used)
+    if profile.device is None or profile.gpus is None or rate is None:
         return None
-    return Instance(profile.device, round(profile.gpus.value), profile.nic.value, profile.network or GENERIC_LINK)
+    return Instance(profile.device, round(profile.gpus.value), rate, profile.network or GENERIC_LINK)
+
+
+def network_of(server: HostProfile, used: object = None) -> float | None:
+    """Bytes/s per direction of the network that `used` GPUs of a server have; None: not known.
+
+    used: a whole number as given; anything else: all. Adapters serve the GPUs below the same PCIe switch, so of a
+    server of more GPUs, those in use have the adapters next to them: the same share of all, rounded up.
+    """
+    if server.nic is None or server.nics is None or server.gpus is None or not str(used).isdigit():
+        return None if server.nic is None else server.nic.value
+    cards = round(server.nics.value)
+    near = min(cards, max(1, -(-cards * int(str(used)) // round(server.gpus.value))))
+    return server.nic.value * near / cards
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:

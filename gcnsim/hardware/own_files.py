@@ -16,6 +16,7 @@ from gcnsim.core.yaml_files import read_yaml
 from gcnsim.hardware.profiles import (
     DEVICE,
     DEVICE_FACTS,
+    DEVICE_NAMES,
     DEVICE_OPTIONAL,
     HOST,
     HOST_FACTS,
@@ -119,14 +120,21 @@ DEVICE_KINDS: Final = ("gpu", "cpu")
 _DEVICE_NEEDED: Final = ("title", "kind", "link", "memory", "memory_bandwidth", "flops_fp32")
 
 
-def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple[str, ...]) -> DeviceProfile:
-    """The device in the file at `path`, with the path as its name. assumed: figures by kind that it may omit.
+def own_device(
+    path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple[str, ...], hosts: tuple[str, ...]
+) -> DeviceProfile:
+    """The device in the file at `path`, with the path as its name.
 
-    Raises FileError, starting with the path: a missing, unknown or malformed key, a value out of range.
+    assumed: figures by kind that it may omit. links, hosts: names that it may use, besides a host file. Raises
+    FileError, starting with the path: a missing, unknown or malformed key, a value out of range.
     """
-    raw = read_own(path, "device", ("title", "kind", "link", *DEVICE, *DEVICE_OPTIONAL, *DEVICE_FACTS))
+    raw = read_own(path, "device", ("title", "kind", *DEVICE_NAMES, *DEVICE, *DEVICE_OPTIONAL, *DEVICE_FACTS))
     refuse_other(path, raw, "kind", DEVICE_KINDS)
     refuse_other(path, raw, "link", links)
+    named: dict[str, Any] = {key: raw.get(key) for key in DEVICE_NAMES}
+    if not (isinstance(named["sold_in"], str) and is_file(named["sold_in"])):
+        named["sold_in"] = _spelt(named["sold_in"], hosts)
+        refuse_other(path, named, "sold_in", hosts)
     of_cores = () if raw.get("kind") != "cpu" else tuple(key for key in DEVICE if key != "flops_fp16")
     refuse_missing(path, raw, (*_DEVICE_NEEDED, *of_cores))
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
@@ -139,7 +147,7 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }
-    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **given_figures, **facts)
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], **named, **given_figures, **facts)
 
 
 def _device_figure(raw: object, key: str, where: str) -> Any:

@@ -1,7 +1,7 @@
 """The price of a cluster per hour: prices of the catalogue, of files and of the user, in US dollars.
 
 A price applies to a whole instance. A cluster whose host is a priced instance pays for whole instances. Any other
-cluster pays for its GPUs, each at its share of the cheapest instance that has it.
+cluster pays for its GPUs, each at its share of the nearest instance that has it, and its price says of which.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ _KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date
 
 @dataclass(frozen=True, slots=True)
 class Rent:
-    """The price of a cluster in US dollars per hour. text: the price used."""
+    """The price of a cluster in US dollars per hour.
+
+    text: the price used. of: the instance whose price per GPU it is, where the cluster's servers are no such instances;
+    empty if they are, or if a price of the GPU was given.
+    """
 
     per_hour: float
     text: str
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +75,22 @@ class PriceBook:
     def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
         """The price of GPUs in servers; None if no price is known.
 
-        An instance of the catalogue uses only its price: another instance's or cloud's price is not valid for it.
-        Elsewhere a GPU costs its share of the cheapest instance that has it.
+        An instance that is for rent has its own price only: another instance's or cloud's is not valid for it. Other
+        servers have the price per GPU of the nearest instance: that with the most similar number of GPUs, of those the
+        cheapest.
         """
         matching = [price for price in prices() if price.pricing == self.pricing and price.device == device]
         of_instance = [price for price in self.given if price.device == device and price.instance]
         of_gpu = [price for price in self.given if price.device == device and not price.instance]
         usual = (of_instance, True), (of_gpu, False), (matching, True)
-        own = host is not None and _is_instance(host, device, gpus_per_server)
+        own = any(row.instance == host and gpus_per_server <= row.gpus for row in (*prices(device), *of_instance))
         for rows, whole in usual if own else (*usual, (of_instance, False), (matching, False)):
             fit = [row for row in rows if not whole or (row.instance == host and gpus_per_server <= row.gpus)]
             if fit and whole:
                 return self._rent(fit[0], servers * fit[0].usd_per_hour, whole=True)
             if fit:
-                return self._rent(fit[0], gpus * fit[0].usd_per_gpu_hour, whole=False)
+                near = fit[_nearest(fit, gpus_per_server)]
+                return self._rent(near, gpus * near.usd_per_gpu_hour, whole=False)
         return None
 
     def refuse_idle(self, devices: Collection[str]) -> None:
@@ -99,13 +106,13 @@ class PriceBook:
         what = f"an instance of {price.gpus} GPUs" if whole and price.gpus > 1 else "an instance" if whole else "a GPU"
         words = (price.instance, price.region, price.pricing, price.date)
         source = GIVEN if price.named else ", ".join(word for word in words if word)
-        return Rent(usd, f"{each:.4g} USD/h {what} ({source})")
+        return Rent(usd, f"{each:.4g} USD/h {what} ({source})", "" if whole else price.instance)
 
 
-def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:
-    """Whether the host is a catalogue instance type with this device and number of GPUs."""
-    instance = instance_of(host) if is_host(host) else None
-    return instance is not None and instance.device == device and gpus_per_server <= instance.gpus
+def _nearest(rows: Sequence[Price], gpus_per_server: int) -> int:
+    """The index of the price whose instance has the most similar number of GPUs; the first of several."""
+    ratios = [max(row.gpus, gpus_per_server) / min(row.gpus, gpus_per_server) for row in rows]
+    return ratios.index(min(ratios))
 
 
 def _usd(text: object, path: str) -> float:

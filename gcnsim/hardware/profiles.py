@@ -186,7 +186,8 @@ class DeviceProfile:
     them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
     the last cache on the device, through which all its cores read memory; None: not known, or of a core. power: watts
     of the board; busy_power, waiting_power, idle_power: shares of it that it draws while it computes, while it waits,
-    and while nobody uses it; None: not known. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the
+    and while nobody uses it; None: not known. sold_in: the host that it is usually sold in, which a question that names
+    no server has; None: none in particular. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the
     dense matrix that rows are gathered from.
     """
 
@@ -215,6 +216,7 @@ class DeviceProfile:
     waiting_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     idle_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     spmm_curve: Curve | None = None
+    sold_in: str | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
@@ -262,6 +264,8 @@ class HostProfile:
     neighbour_draws_per_s: neighbours that one thread of a mini-batch sampler draws and renumbers per second.
     uva_efficiency: share of a copy's rate that a GPU's own reads of host memory reach.
 
+    memory: bytes of the whole server; None: not known, so nothing is refused for it.
+
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
     direction, all its cards together. nics: how many cards. device: the name of its GPU. network: the name of the link
     that its cards are. pcie: the name of the link of its processors to GPUs, where that may be slower than a GPU's
@@ -296,6 +300,7 @@ class HostProfile:
     staging_bandwidth: Annotated[Figure, units.BANDWIDTH]
     neighbour_draws_per_s: Annotated[Figure, units.RATE]
     uva_efficiency: Annotated[Figure, units.FRACTION]
+    memory: Annotated[Figure | None, units.NBYTES] = None
     gpus: Annotated[Figure | None, None] = None
     nic: Annotated[Figure | None, units.BANDWIDTH] = None
     device: str | None = None
@@ -349,6 +354,9 @@ def above_limit(figures: Mapping[str, Figure | None], given: Collection[str]) ->
 
 HOST_NAMES: Final = ("device", "network", "pcie")
 """The catalogue names in a host: its GPUs, the kind of its network, the link between GPUs and processors."""
+
+DEVICE_NAMES: Final = ("link", "sold_in")
+"""The catalogue names in a device: its link to the host, and the server that it is usually sold in."""
 
 INSIDE: Final = ("pcie", "nvlink", "host-memory")
 """The names of links within a server."""

@@ -24,7 +24,8 @@ from gcnsim.simulation.batches import sampler_of
 from gcnsim.simulation.limit import SLIGHT, Limit
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.propagation import with_figures
-from gcnsim.simulation.run import fits, memory_of
+from gcnsim.simulation.run import both, fits, memory_of
+from gcnsim.simulation.server_memory import server_holds, server_memory_of
 from gcnsim.simulation.source import RangeEnd, Source
 
 
@@ -286,7 +287,9 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
     base = replace(scenario, run=run, faults=())
     try:
         counts = accesses.counts(base, model.features, RangeEnd.LIKELY)
-        return fits(memory_of(base, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
+        machine = resolve_machine(scenario.cluster)
+        held = server_holds(server_memory_of(base, counts, model.shapes), machine.server_capacity)
+        return both(fits(memory_of(base, counts, model.shapes), machine.capacities), held)
     except ScenarioError:
         return None
 
@@ -306,6 +309,8 @@ def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
         gpus=gpus,
         gpus_per_server=cluster.gpus_per_server,
         device=cluster.device,
+        host=cluster.host,
+        transport=cluster.transport,
         devices=None if cluster.devices is None else cluster.devices[:servers],
         payload=cluster.payload,
     )

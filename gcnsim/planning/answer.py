@@ -18,9 +18,9 @@ from gcnsim.planning.alternatives import sampler_decides, staging_decides
 from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
-from gcnsim.planning.rows import cost_of, device_of, rent_of, row_of
+from gcnsim.planning.rows import cost_of, device_of, lacking, rent_of, row_of
 from gcnsim.planning.settings import Grid, overlap_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
 
@@ -32,16 +32,26 @@ class RowEstimate(NamedTuple):
     baseline_s: float | None
 
     @classmethod
-    def of(cls, studies: StudyCache, scenario: Scenario, grid: Grid) -> RowEstimate:
+    def of(cls, studies: Studies, scenario: Scenario, grid: Grid) -> RowEstimate:
         """Return the row of a setting. The full-graph baseline uses the overlap of the question."""
-        compared = baseline_of(scenario, overlap_of(grid))
-        baseline_s = None if compared is None else studies.result(compared).metrics.iteration_s
+        compared = comparable(studies, scenario, grid)
+        full = None if compared is None else studies.result(compared)
+        # What does not fit is compared with nothing.
+        baseline_s = None if full is None or full.fits is False else full.metrics.iteration_s
         return cls(studies.estimate(scenario), baseline_s)
 
     @property
     def scenario(self) -> Scenario:
         """The setting of the row."""
         return self.estimate.scenario
+
+
+def comparable(studies: Studies, scenario: Scenario, grid: Grid) -> Scenario | None:
+    """Return the full-graph training that a setting is compared with, with the overlap of the question; None for
+    mini-batches whose graph has no known boundary on so many GPUs."""
+    compared = baseline_of(scenario, overlap_of(grid))
+    unknown = compared is not None and scenario.method.mini_batches and not studies.supports(compared)
+    return None if unknown else compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,8 @@ class WhatIfResult:
     def _reason(self, estimate: Estimate) -> str | None:
         """Return why a row may not be recommended, or None if it may."""
         excluded = self.rule.excludes(estimate.scenario)
-        return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
+        lacks = excluded is None and estimate.result.fits is False
+        return f"does not fit {lacking(estimate.result)}" if lacks else excluded
 
     def recommendation(self) -> Recommendation:
         """Return the recommended setting, the reason, the alternatives and the excluded settings."""
@@ -153,7 +164,7 @@ def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
 
 
 def by_machine(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
 ) -> list[RowEstimate]:
     """If there are several machines, return the recommended setting and the best setting on each other machine.
     Settings that already have a row are left out.
@@ -167,7 +178,7 @@ def by_machine(
 
 
 def alternatives(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
 ) -> list[tuple[str, str, RowEstimate]]:
     """If several machines were asked for, return two alternatives: the cheapest choice, and the choice with the fewest
     GPUs inside the fastest one's interval.
@@ -242,8 +253,6 @@ def summary_sentence(chosen: RowEstimate, *, several: bool) -> str:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
         there = " on the same machine" if several else ""
         text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}{there}"
-    if estimate.result.fits is False:
-        text += "; it does not fit the GPUs' memory"
     return f"{text}."
 
 

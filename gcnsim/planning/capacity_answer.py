@@ -18,7 +18,6 @@ from gcnsim.hardware import SPOT, PriceBook
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import (
     Decision,
-    Place,
     compared_text,
     confirm,
     confirmation_text,
@@ -40,7 +39,7 @@ from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report, rent_of
 from gcnsim.planning.settings import shortlist
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text, to_mapping
@@ -75,7 +74,7 @@ class Recommended(NamedTuple):
 
     advice: Advice
     chosen: Result
-    studies: StudyCache
+    studies: Studies
 
 
 def recommend(
@@ -91,7 +90,7 @@ def recommend(
     Raises ScenarioError if there is nothing to choose from.
     """
     progress("reading the workload")
-    studies = StudyCache(base, processes, graph)
+    studies = Studies(base, processes, graph)
     if studies.accesses.graph is not None:
         for line in graph_notes(studies.accesses.graph):
             notice(line)
@@ -130,7 +129,7 @@ def recommend(
     searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit, failures)
     _refuse_nothing(searched, target, book, clusters)
     progress("the chance of meeting the target")
-    decision = decide(studies, searched.options, goal, some.shown)
+    decision = decide(searched.options, goal, some.shown)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
     said = [line] if line else []
@@ -139,7 +138,7 @@ def recommend(
 
 
 def _advice(
-    studies: StudyCache,
+    studies: Studies,
     base: Scenario,
     question: Question,
     searched: Search,
@@ -151,11 +150,11 @@ def _advice(
     confirmed = confirm(studies, decision.ranked)
     goal, book, (ranked, met) = question.goal, question.prices, decision
     chosen = ranked[0]
-    places = front(ranked) if met else [Place(chosen, True, 0.0)]
+    first = front(ranked) if met else [chosen]
     progress("what each knob and each assumption does")
     knobs = knob_effects(studies, chosen, searched)
     assumptions = assumption_effects(studies, chosen)
-    point = point_of(studies, chosen, goal, book)
+    point = point_of(studies, chosen, goal, book, first)
     others = other_rules(studies, chosen, question.rule, goal)
     label = label_of(chosen.scenario)
     training = _to_done(studies, base, chosen, question)
@@ -166,8 +165,8 @@ def _advice(
         compared=compared_text(chosen),
         verdict=summary_sentence(point, goal, report, met=met),
         choice=point,
-        runner_up=runner_up(studies, ranked, goal, book) if met else None,
-        front=tuple(point_of(studies, place.option, goal, book, place) for place in places),
+        runner_up=runner_up(studies, ranked, goal, book, first) if met else None,
+        front=tuple(point_of(studies, option, goal, book, first) for option in first),
         limited_by=point.row.limited_by,
         search=report,
         confirmed=confirmed,
@@ -191,7 +190,7 @@ def _needed(target: Target, subject: Subject, scenario: Scenario) -> int | None:
     return target.reached(scenario, subject)[0]
 
 
-def _to_done(studies: StudyCache, base: Scenario, chosen: Option, question: Question) -> TargetRow | None:
+def _to_done(studies: Studies, base: Scenario, chosen: Option, question: Question) -> TargetRow | None:
     """Return time and cost of the choice's training, also with failures and at the other price; None if not asked."""
     target = question.target
     if target is None:
@@ -200,7 +199,7 @@ def _to_done(studies: StudyCache, base: Scenario, chosen: Option, question: Ques
     return to_target(target, studies.estimate(chosen.scenario), subject, question.prices)
 
 
-def _energy(studies: StudyCache, chosen: Option, question: Question, training: TargetRow | None) -> EnergyReport | None:
+def _energy(studies: Studies, chosen: Option, question: Question, training: TargetRow | None) -> EnergyReport | None:
     """Return the energy of the choice; None if not asked."""
     if question.site is None:
         return None
@@ -227,7 +226,9 @@ def _refuse_nothing(searched: Search, target: Target | None, book: PriceBook, cl
             "--iterations-needed for these methods"
         )
     if searched.too_large:
-        raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")
+        raise ScenarioError(
+            f"--gpus: none of {searched.too_large} settings fits the memory of GPUs and servers; give more"
+        )
     raise ScenarioError(f"--method: none of {searched.settings} settings is allowed on these machines")
 
 
@@ -235,7 +236,7 @@ RATES: Final = (1.0, 0.5, 0.1)
 TAUS: Final = (0, 1, 2)
 
 
-def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
+def other_rules(studies: Studies, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
     """Return the choice under each stricter rule (that the current choice breaks) and each looser one, on the same
     machine.
     """
@@ -257,7 +258,7 @@ def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
             yield f"--max-staleness {most}", replace(rule, max_staleness=most)
 
 
-def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
+def _other_rule(studies: Studies, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
     """Return the choice under another rule on the same machine, compared with the current one; None if it is the same
     or empty.
     """

@@ -1,15 +1,13 @@
 """Choose the recommended setting, the best simulated one that meets the target with the asked chance, and report it.
 
-On each machine the setting is chosen as in what-if; machines are compared by the minimised amount. If a chance is close
-to the requested one, more draws are simulated (`gcnsim.planning.simulated_draws`). The Pareto front of time against
-cost contains the settings that meet the target, as far as the assumptions distinguish them. The reference engine
-repeats the best settings and must return the same picoseconds.
+On each machine the setting is chosen as in what-if; machines are compared by the minimised amount. The Pareto front of
+time against cost contains the settings that meet the target and that no other one beats at the stated values. The
+reference engine repeats the best settings and must return the same picoseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Final, NamedTuple
@@ -23,25 +21,15 @@ from gcnsim.engine import use_reference
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent
-from gcnsim.planning.capacity_search import SURE, Option, Search, cost_ratio, dominated, excess_of
+from gcnsim.planning.capacity_search import Option, Search, cost_ratio, dominated, excess_of
 from gcnsim.planning.capacity_settings import instance_name, machine_text, name_of
 from gcnsim.planning.failures import NEVER_S
-from gcnsim.planning.recommend import NEAR, mildest
+from gcnsim.planning.recommend import mildest
 from gcnsim.planning.rows import row_of
-from gcnsim.planning.simulated_draws import look_closer
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import BudgetReport, Confirmed, GoalReport, PointReport, RunnerUp, SearchReport
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import Result, simulate_scenario
-
-BELOW: Final = 0.1
-"""A chance this far below the requested one may still reach it with more draws (four standard deviations)."""
-
-ABOVE: Final = 0.06
-"""A chance this far above the requested one certainly reaches it."""
-
-AT_A_TIME: Final = 4
-"""The number of settings examined more closely in parallel."""
 
 
 class Decision(NamedTuple):
@@ -53,41 +41,10 @@ class Decision(NamedTuple):
     met: bool
 
 
-def decide(studies: StudyCache, options: Sequence[Option], goal: Goal, shown: Collection[Scenario] = ()) -> Decision:
+def decide(options: Sequence[Option], goal: Goal, shown: Collection[Scenario] = ()) -> Decision:
     """Rank the options that meet the goal; if none does, rank all of them by their chance."""
-    known = {option.scenario: option for option in options}
-    while goal.uncertain:
-        order = best_of([option for option in known.values() if option.meets(goal)], goal, shown)
-        doubtful = _doubtful(list(known.values()), order, goal)
-        if not order and not doubtful:
-            first = _closest_first(known.values(), goal)[:1]
-            doubtful = [option for option in first if option.candidate.closer is None]
-        if not doubtful:
-            break
-        chosen = doubtful[:AT_A_TIME]
-        look_closer(studies, [option.scenario for option in chosen])
-        known |= {option.scenario: replace(option, candidate=studies.candidate(option.scenario)) for option in chosen}
-    meeting = best_of([option for option in known.values() if option.meets(goal)], goal, shown)
-    return Decision(meeting, True) if meeting else Decision(_closest_first(known.values(), goal), False)
-
-
-def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) -> list[Option]:
-    """Return the options whose chance is close to the requested one and which could be recommended, best first."""
-    worst = objective(order[0], goal) if order else None
-    near = [
-        option
-        for option in options
-        if option.fits and option.candidate.closer is None and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
-    ]
-    # A slightly slower setting may be chosen on the machine of the recommendation.
-    kept = [
-        option
-        for option in near
-        if worst is None
-        or objective(option, goal) <= worst
-        or (option.scenario.cluster == order[0].scenario.cluster and option.seconds <= order[0].seconds * (1 + NEAR))
-    ]
-    return sorted(kept, key=lambda one: objective(one, goal))
+    meeting = best_of([option for option in options if option.meets(goal)], goal, shown)
+    return Decision(meeting, True) if meeting else Decision(_closest_first(options, goal), False)
 
 
 def _closest_first(options: Collection[Option], goal: Goal) -> list[Option]:
@@ -121,37 +78,21 @@ def objective(option: Option, goal: Goal) -> tuple[float, ...]:
     return option.seconds, option.price
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An option that is not surely dominated.
-
-    at_values: whether no option beats it at the stated values. share: the share of draws in which its strongest
-    competitor beats it.
-    """
-
-    option: Option
-    at_values: bool
-    share: float
+def front(options: Sequence[Option]) -> list[Option]:
+    """Return the options that no other one beats at the stated values, fastest first."""
+    order = sorted(options, key=lambda one: (one.seconds, one.price))
+    return [option for option in order if not any(_better(one, option) for one in order)]
 
 
-def front(options: Sequence[Option]) -> list[Place]:
-    """Return the options that no other one beats in nearly every joint draw, fastest first."""
-    places = []
-    for option in options:
-        others = [one for one in options if one is not option]
-        share = max((dominance(one, option) for one in others), default=0.0)
-        if share < SURE:
-            places.append(Place(option, not any(_at_values(one, option) for one in others), share))
-    return sorted(places, key=lambda place: (place.option.seconds, place.option.price))
+def _better(one: Option, other: Option) -> bool:
+    """Whether `one` is no slower and no dearer than `other` at the stated values, and not the same in both."""
+    ratio = np.array([one.seconds / other.seconds])
+    return bool(dominated(ratio, cost_ratio(one.setting.rate, other.setting.rate))[0])
 
 
 def dominance(one: Option, other: Option) -> float:
     """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
     return float(dominated(one.over(other), cost_ratio(one.setting.rate, other.setting.rate)).mean())
-
-
-def _at_values(one: Option, other: Option) -> bool:
-    return bool(dominated(np.array([one.seconds / other.seconds]), cost_ratio(one.setting.rate, other.setting.rate))[0])
 
 
 CONFIRMED: Final = 3
@@ -161,7 +102,7 @@ AFFORDED: Final = 120_000
 """The most ops times iterations of a confirmed run: about three seconds of the reference engine."""
 
 
-def confirm(studies: StudyCache, options: Sequence[Option]) -> tuple[Confirmed, ...]:
+def confirm(studies: Studies, options: Sequence[Option]) -> tuple[Confirmed, ...]:
     """Run the first few options with the reference engine if they are small enough.
 
     Returns whether every start and end has the same picosecond, or None and the reason if it was not run.
@@ -197,9 +138,9 @@ def _too_much(option: Option) -> str:
 
 
 def point_of(
-    studies: StudyCache, option: Option, goal: Goal, book: PriceBook, place: Place | None = None
+    studies: Studies, option: Option, goal: Goal, book: PriceBook, first: Sequence[Option] = ()
 ) -> PointReport:
-    """Return the result of an option with its intervals. place: its place on the front."""
+    """Return the result of an option with its intervals. first: the front."""
     scenario, work = option.scenario, option.work
     estimate = studies.estimate(scenario)
     ends = (estimate.low_s, estimate.high_s)
@@ -220,8 +161,8 @@ def point_of(
         meets=option.meets(goal),
         chance=option.chance(goal),
         row=row_of(estimate, None, studies.accesses.name, book),
-        on_front=place is None or place.at_values,
-        beaten_share=0.0 if place is None else place.share,
+        on_front=not first or option in first,
+        beaten_share=max((dominance(other, option) for other in first if other is not option), default=0.0),
     )
 
 
@@ -289,9 +230,9 @@ def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, 
         return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
     none = f"None of {searched.settings:,} settings on {searched.space}"
     if row.fits is False:
-        return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
+        return f"{none} fits the memory of GPUs and servers; the closest is {point.name}: {about}."
     if not goal.uncertain:
-        held = "fits the GPUs' memory and " if searched.too_large else ""
+        held = "fits the memory and " if searched.too_large else ""
         return f"{none} {held}costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
     paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
@@ -314,7 +255,9 @@ def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
     return hour if budget is None or budget.period == HOUR else f"{hour}, {budget.text_of(per_hour)}"
 
 
-def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
+def runner_up(
+    studies: Studies, ranked: Sequence[Option], goal: Goal, book: PriceBook, first: Sequence[Option]
+) -> RunnerUp | None:
     """The best option on another machine (or the best other setting) and why it lost, or None if there is none."""
     chosen = ranked[0]
     elsewhere = [one for one in ranked[1:] if one.scenario.cluster != chosen.scenario.cluster]
@@ -324,7 +267,9 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     times = other.over(chosen)
     faster = float((times < 1.0).mean())
     cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
-    return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
+    return RunnerUp(
+        point_of(studies, other, goal, book, first), _why(chosen, other, goal, faster, cheaper), faster, cheaper
+    )
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:

@@ -19,16 +19,16 @@ from gcnsim.planning.capacity_settings import coordinates, name_of
 from gcnsim.planning.certainty import how_to_measure, sensitivity, span_of
 from gcnsim.planning.failures import NEVER_S
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.rows import rent_of
+from gcnsim.planning.rows import lacking, rent_of
 from gcnsim.planning.steps import try_changes
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import AssumptionEffect, Change, KnobEffect, Missed, OtherRule
 from gcnsim.scenario import setting_text
 
 METHOD: Final = "method"
 
 
-def knob_effects(studies: StudyCache, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
+def knob_effects(studies: Studies, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
     """Return the effect of each knob alone, largest first, without knobs of one value."""
     known = {option.setting: option for option in searched.options}
     here = coordinates(chosen.scenario)
@@ -77,7 +77,7 @@ def _word(option: Option, knob: str) -> str:
     return setting_text(option.scenario.method) if knob == METHOD else coordinates(option.scenario)[knob]
 
 
-def assumption_effects(studies: StudyCache, chosen: Option) -> tuple[AssumptionEffect, ...]:
+def assumption_effects(studies: Studies, chosen: Option) -> tuple[AssumptionEffect, ...]:
     """Return the effect of each assumption on what is compared, largest first."""
     effects = []
     for effect in sensitivity(studies, chosen.candidate):
@@ -108,7 +108,7 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
 
 
 def unmet_goal(
-    studies: StudyCache,
+    studies: Studies,
     closest: Option,
     goal: Goal,
     book: PriceBook,
@@ -130,7 +130,7 @@ def unmet_goal(
     return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
 
 
-def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, book: PriceBook) -> Change:
+def _change(studies: Studies, closest: Option, step: KnobChange, goal: Goal, book: PriceBook) -> Change:
     result = studies.result(step.scenario, even=step.even)
     rent = rent_of(step.scenario.cluster, book)
     per_hour = None if rent is None else rent.per_hour
@@ -156,7 +156,7 @@ def _over(change: Change) -> float:
 def _text(closest: Option, goal: Goal, excess: float) -> str:
     """Return how far the closest setting is from the goal, in words."""
     if not closest.fits:
-        return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
+        return f"{name_of(closest.scenario)} does not fit {lacking(closest.candidate.result)}"
     if excess <= 1.0:
         return f"at the stated values it meets the target, but in only {percent(closest.chance(goal))} of the draws"
     return f"at the stated values it is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"

@@ -5,12 +5,9 @@ below it. A setting whose bound misses a limit is not simulated, unless the requ
 miss it.
 
 The others are simulated a few at a time, alternately by the lowest cost and by the lowest time of their bounds. An
-option that meets the goal excludes every setting whose lower bound is slower and dearer than the option is near the
-worst end of its interval. If GPUs are minimised, the option must use no more GPUs. So the best setting and all settings
-close to it are simulated.
-
-An option also excludes a setting that it beats at the stated values and in nearly every joint draw. The setting is then
-at its bound, scaled in every draw like its estimate.
+option that meets the goal excludes every setting whose lower bound is slower and dearer than the option at the stated
+values, by more than two settings may differ of which the less approximate one is chosen. If GPUs are minimised, the
+option must use no more GPUs. So the best setting, all that are close to it and the Pareto front are simulated.
 """
 
 from __future__ import annotations
@@ -26,19 +23,16 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, Seconds
 from gcnsim.hardware import PriceBook, Rent
-from gcnsim.planning.candidate import Candidate, canonical, central
+from gcnsim.planning.candidate import Candidate, canonical
 from gcnsim.planning.capacity_goal import COST, GPUS, Goal, Iterations, Work
 from gcnsim.planning.failures import Failures
 from gcnsim.planning.recommend import NEAR
 from gcnsim.planning.rows import rent_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import ClusterSpec, Scenario
 
 AT_A_TIME: Final = 8
 """The number of settings simulated before the next comparison; it does not depend on the cores."""
-
-MOST_AHEAD: Final = 128
-"""The most settings whose draws are estimated before they are compared."""
 
 LIKELY: Final = 0.7
 """A chance of at least this is out of reach if the stated values miss a limit, because they lie near the middle of the
@@ -120,8 +114,7 @@ class Option:
         """Return the ratio of the compared time to that of `other` in each draw, float64[draws]; 1 where neither
         ends.
         """
-        mine, theirs = self.candidate.paired(other.candidate)
-        return ratios(self.work.seconds(mine), other.work.seconds(theirs))
+        return ratios(self.seconds_by_draw, other.seconds_by_draw)
 
     @property
     def fits(self) -> bool:
@@ -134,7 +127,7 @@ class Option:
 
     def chance(self, goal: Goal) -> float:
         """The chance that it is within every limit: the share of the joint draws in which it is."""
-        return goal.chance(self.candidate.closest, self.work)
+        return goal.chance(self.candidate.times, self.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +158,7 @@ Pick = Callable[[Sequence[Scenario], Callable[[Sequence[Scenario]], list[Setting
 
 
 def search(
-    studies: StudyCache,
+    studies: Studies,
     every: Sequence[Scenario],
     goal: Goal,
     book: PriceBook,
@@ -218,7 +211,7 @@ def search(
     )
 
 
-def _may_meet(studies: StudyCache, setting: Setting, goal: Goal) -> bool:
+def _may_meet(studies: Studies, setting: Setting, goal: Goal) -> bool:
     """Return whether the bound of a setting allows every limit to be met with the requested chance."""
     excess = goal.excess(setting.least_s, setting.work)
     if excess <= 1.0:
@@ -235,7 +228,7 @@ def needs_price(goal: Goal) -> bool:
 
 
 def _with_bounds(
-    studies: StudyCache,
+    studies: Studies,
     wanted: Sequence[Scenario],
     rents: Mapping[ClusterSpec, Rent | None],
     training: Iterations | None,
@@ -248,82 +241,51 @@ def _with_bounds(
     by_gpu: whether machines are compared by number of GPUs, because some prices are unknown.
     """
     settings = []
-    for scenario, least in zip(wanted, studies.least_times(wanted), strict=True):
-        if least is not None:
+    for scenario, least in zip(wanted, studies.analytic(wanted), strict=True):
+        if least.least_s is not None:
             rent = rents[scenario.cluster]
             per_hour = None if rent is None else rent.per_hour
             needed = None if training is None else training(scenario)
-            work = Work(least[1], needed, per_hour, failures, scenario.cluster.servers)
+            work = Work(least.per_epoch, needed, per_hour, failures, scenario.cluster.servers)
             rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
-            settings.append(Setting(scenario, work, least[0], rate))
+            settings.append(Setting(scenario, work, least.least_s, rate))
     return settings
 
 
 def _simulated(
-    studies: StudyCache, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
+    studies: Studies, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
 ) -> list[Option]:
     by_time = sorted(possible, key=lambda setting: setting.least)
     by_cost = sorted(possible, key=lambda setting: setting.least[::-1])
     left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
     options: list[Option] = []
-    good: list[tuple[Option, Seconds]] = []
-    ahead = AT_A_TIME
     while left:
-        if good:
-            studies.prepare_joint([setting.scenario for setting in left[:ahead]], AT_A_TIME)
-        first, left = left[:AT_A_TIME], left[AT_A_TIME:]
-        if good:
-            first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option, _ in good)]
-        made = simulate(studies, first)
+        made = simulate(studies, left[:AT_A_TIME])
         options += made
-        good += [(option, _worst(option)) for option in made if option.meets(goal)]
-        left = [setting for setting in left if not any(_beats(*one, setting, goal) for one in good)]
-        # Without a new option, the next settings are compared with the same ones: their draws are estimated together.
-        ahead = AT_A_TIME if made else min(2 * ahead, MOST_AHEAD)
+        good = [option for option in made if option.meets(goal)]
+        left = [setting for setting in left[AT_A_TIME:] if not any(_beats(option, setting, goal) for option in good)]
         on_batch(len(options), len(left))
     return options
 
 
-def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
+def simulate(studies: Studies, settings: Sequence[Setting]) -> list[Option]:
     """Simulate the settings in parallel."""
     studies.prepare([setting.scenario for setting in settings])
     return [Option(setting, studies.candidate(setting.scenario)) for setting in settings]
 
 
-def _worst(option: Option) -> Seconds:
-    """Return the time of an option near its worst end."""
-    return max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
-
-
-def _beats(option: Option, worst: Seconds, setting: Setting, goal: Goal) -> bool:
-    """Return whether an option surely dominates: near its `worst` end it is no slower and no dearer than the setting's
-    bound.
+def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
+    """Return whether an option is surely better at the stated values: by BEATEN_BY, no slower and no dearer than the
+    setting's bound, on as few GPUs if they matter.
     """
-    seconds, cost = setting.least
-    return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
-
-
-def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal: Goal) -> bool:
-    """Return whether an option is better in nearly every paired joint draw, and by more than NEAR at the stated values.
-
-    The setting is at its lower bound, scaled in every draw like its estimate.
-    """
+    if goal.minimise == GPUS and option.gpus > setting.scenario.cluster.gpus:
+        return False
     seconds, cost = setting.least
     now = option.seconds * BEATEN_BY
-    if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
-        return False
-    left_open = studies.joint(setting.scenario)
-    least = setting.work.seconds(left_open.scaled(setting.least_s, left_open.joint))
-    times = ratios(option.seconds_by_draw, least)
-    return float(dominated(times, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
+    return now <= seconds and now * option.setting.rate <= cost
 
 
-def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
-    """Return whether an option has no more GPUs than a setting, if the number of GPUs matters."""
-    return goal.minimise != GPUS or option.gpus <= setting.scenario.cluster.gpus
-
-
-def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
+def _closest(studies: Studies, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
     """Return, of the settings whose bounds miss a limit, those that may come closest to it."""
     left = sorted(missed, key=lambda setting: goal.excess(setting.least_s, setting.work))
     closest: list[Option] = []
@@ -338,12 +300,6 @@ def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options
 def excess_of(option: Option, goal: Goal) -> float:
     """Return the largest ratio of an amount to its limit; infinite if it does not fit in GPU memory."""
     return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
-
-
-SURE: Final = 0.95
-"""An option is dominated if another one beats it in this share of the joint draws; below it, they are
-indistinguishable.
-"""
 
 
 def cost_ratio(price: float, other: float) -> float:

@@ -19,13 +19,23 @@ from gcnsim.core.processes import parallel_map
 from gcnsim.core.spellings import known_name
 from gcnsim.core.streams import stream
 from gcnsim.core.units import format_gbps
-from gcnsim.hardware import DESCRIBED_HOST, GENERIC_LINK, PriceBook, hosts, instance_of, is_file, is_host, prices
+from gcnsim.hardware import (
+    DESCRIBED_HOST,
+    GENERIC_LINK,
+    NETWORK,
+    PriceBook,
+    hosts,
+    instance_of,
+    is_file,
+    is_host,
+    prices,
+)
 from gcnsim.methods import OVERLAP
 from gcnsim.planning.capacity_goal import Iterations
 from gcnsim.planning.capacity_search import Setting
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.settings import RATES, candidates, shortlist, usual_rows
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Grid, scenarios
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text, setting_text
 from gcnsim.scenario.machine import resolve_machine
@@ -43,12 +53,14 @@ MOST_GPUS: Final = 32
 class Machines:
     """The machines to choose from; an empty list means the priced instances of the catalogue.
 
-    hosts: instance types by name. devices, bandwidths (bytes/s): for machines that are not instances. taus, rates,
+    hosts: instance types by name. devices, bandwidths (bytes/s): for machines that are not instances. servers: those
+    that the devices are in, one for each; empty: the base's. taus, rates,
     caches: knobs; if none is given, the candidates of the rule.
     """
 
     hosts: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    servers: tuple[ClusterSpec, ...] = ()
     bandwidths: tuple[float, ...] = ()
     gpus: tuple[int, ...] = ()
     gpus_per_server: int | None = None
@@ -100,15 +112,15 @@ class Machines:
         return kept
 
     def _of_lists(self, base: ClusterSpec) -> Iterator[ClusterSpec]:
-        devices, bandwidths = self.devices or (base.device,), self.bandwidths or (base.bandwidth,)
-        for device, bandwidth, gpus in product(devices, bandwidths, self.gpus or (2, 4, 8, 16)):
-            yield replace(base, device=device, bandwidth=bandwidth, gpus=gpus)
+        for server in self.servers or [replace(base, device=name) for name in self.devices] or [base]:
+            for bandwidth, gpus in product(self.bandwidths or (server.bandwidth,), self.gpus or (2, 4, 8, 16)):
+                yield replace(server, bandwidth=bandwidth, gpus=gpus)
 
     def _of_instance(self, base: ClusterSpec, name: str) -> Iterator[ClusterSpec]:
         known = name if is_file(name) else known_name(name, hosts())
         if known is None:
             raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}; {DESCRIBED_HOST}")
-        instance = instance_of(known)
+        instance = instance_of(known, self.gpus_per_server)
         if instance is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
         per_server = self.gpus_per_server or instance.gpus
@@ -119,7 +131,7 @@ class Machines:
                     base,
                     device=instance.device,
                     host=known,
-                    bandwidth=min(instance.bandwidth, 1.25e12),
+                    bandwidth=min(instance.bandwidth, NETWORK.high),
                     # A requested link is kept.
                     link=instance.network if base.link == GENERIC_LINK else base.link,
                     gpus=gpus,
@@ -201,7 +213,7 @@ class Considered:
 
 
 def considered(
-    studies: StudyCache,
+    studies: Studies,
     base: Scenario,
     clusters: Sequence[ClusterSpec],
     machines: Machines,
@@ -258,7 +270,7 @@ def measured_only(every: Considered) -> Considered:
     return replace(every, settings=tuple(kept), shown=every.shown & set(kept))
 
 
-def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
+def _shortlist(studies: Studies, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
     """The candidates of a machine that are worth simulating. If iterations differ by method, keep every method."""
     if training is None:
         return shortlist(studies, home, rule)

@@ -20,31 +20,38 @@ from typing import Final
 import numpy as np
 
 from gcnsim.core.errors import plural
-from gcnsim.core.ids import FloatArray
-from gcnsim.core.units import format_gbps, format_seconds
+from gcnsim.core.ids import FloatArray, Seconds
+from gcnsim.core.units import format_seconds
 from gcnsim.hardware import QUANTITIES, Figure
-from gcnsim.planning.candidate import Candidate, canonical, central, seconds_on
+from gcnsim.planning.candidate import Candidate, canonical, central, on_other_paths
 from gcnsim.planning.recommend import NEAR, Choice
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies, key_of
 from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import STAGED, Scenario, setting_text
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.scenario.machine_profiles import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.simulation import answering
-from gcnsim.simulation.assumed import DRAWS, Assumption, assumptions_of, other_paths, path_by_draw, used_figures
+from gcnsim.simulation.assumed import (
+    DRAWS,
+    Assumption,
+    OtherPath,
+    assumptions_of,
+    other_paths,
+    path_by_draw,
+    used_figures,
+)
 from gcnsim.simulation.open_assumptions import WORKLOAD, draw_positions, other_orders
 from gcnsim.simulation.part_orders import PLACEMENT, placement_words
 from gcnsim.simulation.placement import PARTITION
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
-METHOD = f"{DRAWS} random draws: each assumed figure independently within its range; "
+METHOD = (
+    f"{DRAWS} random draws: each assumed figure independently within its range; analytic estimates scale the simulated "
+    "time at the stated values"
+)
 
-SIMULATED = "all are simulated for {settings}; for other settings, "
-SOME_SIMULATED = "the first {draws} are simulated for {settings}; for the others, and for other settings, "
-"""The words before ESTIMATED if some draws were simulated: all of them, or those within the time limit."""
-
-ESTIMATED = "analytic estimates scale the simulated time at the stated values (docs/assumptions.md)"
+CORRECTED = ", and four simulated draws correct both ends of the range (docs/assumptions.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ def label_of(scenario: Scenario) -> str:
 
 
 def certainty(
-    studies: StudyCache, chosen: Candidate, decides: Mapping[str, tuple[float, Scenario]] = MappingProxyType({})
+    studies: Studies, chosen: Candidate, decides: Mapping[str, tuple[float, Scenario]] = MappingProxyType({})
 ) -> Certainty:
     """Return the certainty section: the label, and the effect of every assumption on the time of `chosen`, largest
     first.
@@ -90,17 +97,9 @@ def certainty(
     (`gcnsim.planning.certainty`).
     """
     label = label_of(chosen.scenario)
-    several = len({scenario.cluster for scenario in studies.with_draws}) > 1
-
-    def name_of(scenario: Scenario) -> str:
-        cluster = scenario.cluster
-        machine = f" on {cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}" if several else ""
-        return setting_text(scenario.method) + machine
-
-    simulated = tuple(map(name_of, studies.with_draws))
-    limit = studies.max_wait
-    which = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
-    method = METHOD + (which.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
+    corrected = studies.corrected(chosen.scenario)
+    simulated = (setting_text(chosen.scenario.method),) if corrected else ()
+    method = METHOD + (CORRECTED if corrected else "")
     own = [replace(effect, decides=decides.get(effect.name, [None])[0]) for effect in sensitivity(studies, chosen)]
     of_rivals = [
         AssumptionEffect(
@@ -114,12 +113,12 @@ def certainty(
     return Certainty(label == LABELS[2], label, DRAWS, simulated, method, effects, first or None)
 
 
-def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
+def sensitivity(studies: Studies, chosen: Candidate) -> list[AssumptionEffect]:
     """Return, per assumption, its range, the time at both ends of the range, and its share of the total variance."""
     scenario = chosen.scenario
     alone, simplest = times_alone(studies, chosen), canonical(scenario)
     alone |= {
-        path.name: np.array([seconds_on(studies, simplest, path), chosen.iteration_s])
+        path.name: np.array([_seconds_on(studies, simplest, path), chosen.iteration_s])
         for path in other_paths(simplest)
         if path.name in alone
     }
@@ -132,13 +131,21 @@ def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect
     return rows
 
 
-def _about(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
+def _seconds_on(studies: Studies, scenario: Scenario, path: OtherPath) -> Seconds:
+    """Return seconds per iteration of the canonical `scenario` at the stated values, on another path between GPUs."""
+    if path in on_other_paths(key_of(scenario)):
+        return studies.result(path.scenario).metrics.iteration_s
+    left_open = studies.factors(scenario)
+    return float(left_open.scaled(studies.result(scenario).metrics.iteration_s, left_open.alone[path.name][0]))
+
+
+def _about(studies: Studies, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Return value, low end, high end and basis of an assumption of a setting."""
     known = assumptions_by_name(scenario)
     return figure_words(known[name]) if name in known else _of_workload(studies, scenario, name)
 
 
-def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
+def _of_workload(studies: Studies, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Return value, low end, high end and basis of an assumption about the workload."""
     basis = "all assumptions about the graph's partitions together (--provenance)"
     path = next((one for one in other_paths(scenario) if one.name == name), None)
@@ -185,8 +192,6 @@ def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> st
 def how_to_measure(scenario: Scenario, name: str) -> str:
     """Return how to measure an assumption of a question."""
     cluster = scenario.cluster
-    if name == TRANSPORT:
-        return "say what your software does, --transport direct or --transport staged"
     if name == PLACEMENT:
         return "place the parts: gcnsim graph partition --placement balanced, then --partition"
     if name in OF_GRAPH:
@@ -211,7 +216,7 @@ def span_of(effect: AssumptionEffect) -> float:
     return abs(log(high / low))
 
 
-def workload_assumptions(studies: StudyCache, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
+def workload_assumptions(studies: Studies, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
     """Return the assumptions about the workload of `scenarios` that replace unpublished data, with their ranges."""
     if any(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.batch_assumptions(scenarios)
@@ -241,7 +246,7 @@ def assumptions_by_name(scenario: Scenario) -> dict[str, Assumption]:
     return {assumed.name: assumed for assumed in assumptions_of(machine, batches=scenario.method.mini_batches)}
 
 
-def times_alone(studies: StudyCache, candidate: Candidate) -> dict[str, FloatArray]:
+def times_alone(studies: Studies, candidate: Candidate) -> dict[str, FloatArray]:
     """Return, per assumption, seconds per iteration with only that figure moved to the low and high end of its range,
     float64[2].
     """
@@ -286,15 +291,20 @@ def heading_words(scenarios: Sequence[Scenario]) -> str | None:
     return ", ".join(parts) or None
 
 
-def basis_words(scenario: Scenario) -> str | None:
-    """Return the source of the paths between the scenario's GPUs, or None if no data passes between GPUs."""
+def basis_words(studies: Studies, scenario: Scenario) -> str | None:
+    """Return the source of the paths between the scenario's GPUs, or None if no data passes between GPUs.
+
+    An assumed transport is followed by the time of `scenario` with the other one.
+    """
     between_gpuses = _distinct([scenario])
     if not between_gpuses:
         return None
     between, machine = between_gpuses[0], resolve_machine(scenario.cluster)
     how = f"transport {between.transport}: {between.why}"
     if TRANSPORT in between.open:
-        how += " (assumed: --transport chooses)"
+        staged = studies.result(replace(scenario, cluster=replace(scenario.cluster, transport=STAGED)))
+        seconds = format_seconds(staged.metrics.iteration_s)
+        how += f" (assumed: --transport chooses), {seconds} if staged through hosts, as gloo does"
     if min(scenario.cluster.gpus, scenario.cluster.gpus_per_server) == 1:
         return how
     if between.nvlink is None:
@@ -351,7 +361,7 @@ LEAST: Final = 3
 """Draws below which a share is noise: effects are of first order."""
 
 
-def decisive(studies: StudyCache, choice: Choice) -> dict[str, tuple[float, Scenario]]:
+def decisive(studies: Studies, choice: Choice) -> dict[str, tuple[float, Scenario]]:
     """Return, per assumption, the share of the joint draws in which the choice wins only with or only without it, and
     a setting that assumes it, of those that decide in LEAST draws or more.
 
@@ -372,7 +382,7 @@ def decisive(studies: StudyCache, choice: Choice) -> dict[str, tuple[float, Scen
     return shares
 
 
-def _moved(studies: StudyCache, candidate: Candidate, draws: int) -> Mapping[str, FloatArray]:
+def _moved(studies: Studies, candidate: Candidate, draws: int) -> Mapping[str, FloatArray]:
     """Return, per assumption, the ratio of a setting's time in each draw to that with the stated value,
     float64[draws].
     """

@@ -24,7 +24,7 @@ from gcnsim.core.units import BANDWIDTH, SECONDS, format_seconds
 from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.certainty import assumptions_by_name, times_alone
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import Differs, Explanation, MeasuredReport, Suspect, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.scenario.machine import resolve_machine
@@ -82,7 +82,7 @@ def read_measurement(text: str) -> Measurement:
 
 
 def beside_measured(
-    studies: StudyCache, measured: Sequence[Measurement], rows: Sequence[Candidate]
+    studies: Studies, measured: Sequence[Measurement], rows: Sequence[Candidate]
 ) -> list[MeasuredReport]:
     """Compare each measurement with its row. Raises ScenarioError if it has no row."""
     return [_beside(studies, measurement, _row_of(measurement, rows), rows) for measurement in measured]
@@ -99,7 +99,7 @@ def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
     raise ScenarioError(f"{OPTION}: {measured.text} could be any of {len(places)} rows; {hint}")
 
 
-def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> MeasuredReport:
+def _beside(studies: Studies, measured: Measurement, place: int, rows: Sequence[Candidate]) -> MeasuredReport:
     row = rows[place]
     setting, ratio = setting_text(row.scenario.method), measured.seconds / row.iteration_s
     report = MeasuredReport(place, setting, measured.seconds, row.iteration_s, ratio, False, (), None, text="")
@@ -125,7 +125,7 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
     return replace(report, text=_text(report, float(row.times.min()), float(row.times.max())))
 
 
-def _least_rows(studies: StudyCache, row: Candidate) -> float:
+def _least_rows(studies: Studies, row: Candidate) -> float:
     """Return the ratio of the fewest feature rows sent under the workload's uncertainty to the likely number; 1 without
     uncertainty.
     """
@@ -150,7 +150,7 @@ def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
     return TimeAgain(mean, min(low, mean), max(high, mean))
 
 
-def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Explanation, ...]:
+def _explanations(studies: Studies, row: Candidate, ratio: float) -> tuple[Explanation, ...]:
     """Return the value of each assumption that alone would explain the measured time, closest to its stated value
     first.
     """
@@ -201,7 +201,7 @@ LEAST: Final = 0.02
 """The least change in time that makes a suspect."""
 
 
-def suspect(studies: StudyCache, row: Candidate, ratio: float) -> Suspect | None:
+def suspect(studies: Studies, row: Candidate, ratio: float) -> Suspect | None:
     """The assumption that alone moves the time furthest towards the measured one, at its better end; None: none does.
 
     ratio: measured time over predicted time.
@@ -239,7 +239,7 @@ OTHER_PARTS: Final = 0.05
 """Boundaries that differ by more than this belong to different partitions; METIS with another seed stays within it."""
 
 
-def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tuple[Differs, ...]:
+def differences(measured: Measured, studies: Studies, row: Candidate) -> tuple[Differs, ...]:
     """Return the properties in which the measured run differs from `row`; properties unknown on either side are
     skipped.
 
@@ -263,7 +263,7 @@ def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tupl
     return tuple(differses)
 
 
-def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
+def _setting_of(studies: Studies, row: Candidate) -> dict[str, str]:
     """Return the row's setting, by the names of `facts_of_run`."""
     scenario, method = row.scenario, row.scenario.method
     cluster, machine = scenario.cluster, resolve_machine(scenario.cluster)
@@ -285,7 +285,7 @@ def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
     return setting | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
 
 
-def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:
+def _graph(run: RecordedRun, studies: Studies) -> Iterator[Differs]:
     """Compare graphs by content if both are known, otherwise by name."""
     source = studies.accesses
     name, content = run.graph["name"], run.graph["hash"]
@@ -297,7 +297,7 @@ def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:
         yield Differs("graph", name + hashes[0], source.name + hashes[1])
 
 
-def _boundaries(run: RecordedRun, studies: StudyCache, row: Candidate) -> Iterator[Differs]:
+def _boundaries(run: RecordedRun, studies: Studies, row: Candidate) -> Iterator[Differs]:
     """Return the boundary sizes summed over workers, if they belong to different partitions."""
     predicted, measured = int(studies.counts(row.scenario).boundary_nodes.sum()), sum(run.boundary)
     if abs(measured - predicted) > OTHER_PARTS * max(predicted, 1):

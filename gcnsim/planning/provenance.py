@@ -13,16 +13,16 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.core.errors import plural
-from gcnsim.core.units import format_bytes, format_seconds
-from gcnsim.cost import RESERVED
+from gcnsim.core.units import format_bytes
+from gcnsim.cost import RESERVED, SYSTEM
 from gcnsim.evidence.like_questions import like_questions
 from gcnsim.hardware import is_file
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.alternatives import known_at_other_sizes
-from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.records.calibration import Calibration, beyond, content_hash, settings
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -39,10 +39,11 @@ from gcnsim.scenario import (
 )
 from gcnsim.scenario.machine import Machine, resolve_machine
 from gcnsim.scenario.odd_rates import rate_warnings
-from gcnsim.simulation import GRAIN, tightest, wrong_by
+from gcnsim.simulation import GRAIN, Result, tightest, wrong_by
 from gcnsim.simulation.batches import placement_of, sampler_of
 from gcnsim.simulation.model import Model
 from gcnsim.simulation.placement import statistics_warning
+from gcnsim.simulation.server_memory import least_servers
 from gcnsim.simulation.source import Source
 
 NOT_CALIBRATED = (
@@ -54,7 +55,7 @@ LINKS_ASSUMED = "none: compute is measured; network and message figures are data
 
 
 def provenance(
-    studies: StudyCache,
+    studies: Studies,
     scenario: Scenario,
     estimates: Sequence[Estimate],
     values: Mapping[str, Any] | None = None,
@@ -74,7 +75,7 @@ def provenance(
         question = hashlib.sha256(json.dumps([digest, values], sort_keys=True).encode()).hexdigest()
     given = (f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures)
     return Provenance(
-        graph=studies.accesses.describe(scenario),
+        graph=studies.accesses.describe(next((one for one in settings if not one.method.mini_batches), settings[0])),
         model=str(model),
         device=_device(machine),
         interval=_interval(assumptions, machine, scenario.faults, attends=model.name == "gat"),
@@ -89,13 +90,12 @@ def provenance(
         warnings=tuple(dict.fromkeys(_warnings(studies, scenario, estimates))),
         given_figures=", ".join(given) or None,
         between_gpus=heading_words(settings),
-        between_gpus_basis=basis_words(scenario),
+        between_gpus_basis=basis_words(studies, chosen or scenario),
         mini_batches="; ".join(dict.fromkeys(batch_words(studies, settings))) or None,
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         like_questions=like_questions(chosen or scenario),
         measured_compute=measured_times(settings),
         question_hash=question,
-        max_wait=studies.max_wait,
     )
 
 
@@ -154,7 +154,7 @@ def _device(machine: Machine) -> str:
     return f"{held}, {servers}; figures: {kinds}{files}"
 
 
-def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
+def _warnings(studies: Studies, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
     accesses, model = studies.accesses, studies.model(scenario)
     settings = [estimate.scenario for estimate in estimates]
     for name in model.assumed:
@@ -174,12 +174,6 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, map(statistics_warning, published))
     yield from filter(None, (_swapping(studies, setting) for setting in settings))
     yield from filter(None, (too_large(studies, estimate) for estimate in estimates))
-    limit = studies.max_wait
-    if limit is not None and not limit.complete:
-        yield (
-            f"{limit.draws} of {limit.wanted} draws of the assumptions simulated within "
-            f"{format_seconds(limit.max_wait_s)}, the others estimated; the number depends on the speed of this machine"
-        )
     exchanging = any(not setting.method.mini_batches for setting in settings)
     if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
@@ -199,13 +193,15 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def too_large(studies: StudyCache, estimate: Estimate) -> str | None:
-    """Return a row with a worker that needs more memory than its GPU has, and how many GPUs would be enough.
+def too_large(studies: Studies, estimate: Candidate | Estimate) -> str | None:
+    """Return a row with a worker or a server that needs more memory than it has, and how many would be enough.
 
     None if the setting fits or its memory is unknown.
     """
     result = estimate.result
     memory, room = result.memory, result.machine.capacities
+    if result.server_fits is False:
+        return _server_too_large(estimate.scenario, result)
     if memory is None or room is None or result.fits:
         return None
     rank, gpus = tightest(memory, room), estimate.scenario.cluster.gpus
@@ -215,7 +211,19 @@ def too_large(studies: StudyCache, estimate: Estimate) -> str | None:
     return f"{setting} does not fit: {needs}; {_would_hold(studies, estimate.scenario)}"
 
 
-def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
+def _server_too_large(scenario: Scenario, result: Result) -> str:
+    memory, room = result.server_memory, result.machine.server_capacity
+    assert memory is not None
+    assert room is not None
+    setting = f"{scenario.method.name} on {plural(scenario.cluster.gpus, 'GPU')}"
+    needs = max(item.total for item in memory) + SYSTEM
+    least = least_servers(scenario, memory, room)
+    held = "no number of them would: each holds the whole graph" if least is None else f"{least} servers would hold it"
+    of = f"{format_bytes(needs)} of {format_bytes(room)}"
+    return f"{setting} does not fit the server's memory ({scenario.cluster.host}): {of}; {held}"
+
+
+def _would_hold(studies: Studies, scenario: Scenario) -> str:
     if scenario.method.mini_batches:
         return "a smaller mini-batch would"
     if not known_at_other_sizes(scenario, studies.accesses):
@@ -225,7 +233,7 @@ def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
     return f"{held} would hold it"
 
 
-def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
+def _swapping(studies: Studies, scenario: Scenario) -> str | None:
     """For a system that swaps its graph, return what its iteration time omits and what the servers hold. None for
     others.
     """
@@ -271,7 +279,7 @@ LIES = {
 }
 
 
-def batch_words(studies: StudyCache, scenarios: Sequence[Scenario]) -> Iterator[str]:
+def batch_words(studies: Studies, scenarios: Sequence[Scenario]) -> Iterator[str]:
     """Return `dgl: drawn by the GPU, graph and rows on the GPU` for each scenario that trains mini-batches on GPUs."""
     for scenario in scenarios:
         if not scenario.method.mini_batches or resolve_machine(scenario.cluster).kind != "gpu":

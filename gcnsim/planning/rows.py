@@ -7,13 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, Final
 
+from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import USD, PriceBook, Rent
-from gcnsim.planning.candidate import Estimate, full_graph
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.candidate import Estimate, baseline_of, full_graph
+from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
+from gcnsim.simulation.run import fits
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -85,6 +87,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cost_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
         cost_per_epoch=cost_of(rent, epoch_s),
         price=None if rent is None else rent.text,
+        price_of=None if rent is None else rent.of or None,
     )
 
 
@@ -107,16 +110,16 @@ class RowEvaluator:
         templates: Callable[[Scenario], AbstractContextManager[object]] = lambda _: nullcontext(),
     ) -> None:
         self._book, self._most_workloads, self._templates = book, most_workloads, templates
-        self._studies: dict[Any, StudyCache] = {}
+        self._studies: dict[Any, Studies] = {}
         self._baselines: dict[Scenario, float | None] = {}
 
-    def studies(self, scenario: Scenario) -> StudyCache:
+    def studies(self, scenario: Scenario) -> Studies:
         """Return the study cache of the scenario's workload, without results."""
         key = (scenario.workload, scenario.partition, scenario.run)
         if key not in self._studies:
             if len(self._studies) >= self._most_workloads:
                 self._studies.clear()
-            self._studies[key] = StudyCache(scenario)
+            self._studies[key] = Studies(scenario)
         return self._studies[key]
 
     def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
@@ -126,7 +129,7 @@ class RowEvaluator:
             if len(self._baselines) >= MOST_BASELINES:
                 self._baselines.clear()
             with self._templates(compared):
-                self._baselines[compared] = studies.baseline(scenario)
+                self._baselines[compared] = baseline_s(studies, scenario)
         with self._templates(scenario):
             if interval:
                 estimate = studies.estimate(scenario, bounded=False)
@@ -137,10 +140,33 @@ class RowEvaluator:
         return row
 
 
+def baseline_s(studies: Studies, scenario: Scenario) -> float | None:
+    """Return seconds per iteration of full-graph training on the scenario's machine, or None if that is unknown or does
+    not fit.
+    """
+    if (compared := baseline_of(scenario)) is None:
+        return None
+    try:
+        full = studies.result(compared)
+        return None if full.fits is False else full.metrics.iteration_s
+    except ScenarioError:
+        if scenario.method.needs_boundary:
+            raise
+        return None
+
+
 def most(result: Result) -> Memory:
     """Return the memory of the worker closest to its GPU's limit. The result must have a memory law."""
     assert result.memory is not None
     return result.memory[tightest(result.memory, result.machine.capacities)]
+
+
+def lacking(result: Result) -> str:
+    """Return the memory that a setting that does not fit lacks: that of GPUs, of servers, or of both."""
+    on_gpus = fits(result.memory, result.machine.capacities) is not False
+    if result.server_fits is False:
+        return "the servers' memory" if on_gpus else "the memory of GPUs and servers"
+    return "the GPUs' memory"
 
 
 def run_length(result: Result) -> RunLength:
@@ -158,7 +184,7 @@ def run_length(result: Result) -> RunLength:
     )
 
 
-def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:
+def memory_report(studies: Studies, scenario: Scenario) -> MemoryReport | None:
     """Return the memory of every worker by component and the memory of its device, or None without a memory law."""
     result = studies.result(scenario)
     if result.memory is None:

@@ -20,7 +20,7 @@ from gcnsim.methods import NO_OVERLAP, OVERLAP, Method, create_method, method_ty
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.recommend import NEAR, Rule, approximation_key, rate_of
 from gcnsim.planning.rows import device_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import LeftOutRow
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.workload.caching import CacheSize
@@ -162,7 +162,7 @@ def _variants(kind: type[Method], grid: Grid, start: Method | None) -> list[Meth
 
 
 def split_supported(
-    studies: StudyCache, settings: Sequence[Scenario], optional: frozenset[str]
+    studies: Studies, settings: Sequence[Scenario], optional: frozenset[str]
 ) -> tuple[list[Scenario], list[SkippedRow]]:
     """Split `settings` into the supported ones and the others with the reason. Raises GcnsimError if a named setting is
     unsupported.
@@ -207,7 +207,7 @@ def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
         yield replace(scenario, method=simplest if simplest.name in rule.methods else method)
 
 
-def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scenario]:
+def shortlist(studies: Studies, scenario: Scenario, rule: Rule) -> list[Scenario]:
     """Return the candidates that are worth simulating: every one whose estimate is within NEAR of the best.
 
     It adds the best of three taus of psc-gcn and the best candidate of every other method. The estimate ignores the
@@ -241,7 +241,7 @@ def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario
     return list(firsts.values())[:SIMULATED]
 
 
-def _estimated(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+def _estimated(studies: Studies, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
     """Return the estimates of the settings that may be among the best, in order.
 
     A cache slows nothing down, so smaller caches are estimated only if the largest that fits is near the best.
@@ -263,7 +263,7 @@ def _estimated(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenar
     return {setting: known[twins[setting]] for setting in settings if twins[setting] in known}
 
 
-def _estimates_of(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+def _estimates_of(studies: Studies, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
     distinct = list(dict.fromkeys(settings))
     return dict(zip(distinct, studies.estimates(distinct), strict=True))
 

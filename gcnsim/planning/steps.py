@@ -34,7 +34,7 @@ from gcnsim.planning.alternatives import (
 )
 from gcnsim.planning.candidate import PRECISION, canonical, central
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import BALANCED, RANDOM, ClusterSpec, Scenario
 from gcnsim.scenario.machine import resolve_machine
@@ -67,7 +67,7 @@ TOUCHES: Final[Mapping[str, frozenset[str]]] = {
 
 
 def next_steps(
-    studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
+    studies: Studies, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[Step], list[NoEffect]]:
     """Return one change of each knob from `scenario`, the most useful first and those that do not fit last.
 
@@ -124,9 +124,9 @@ def _nothing(change: KnobChange, now: Result) -> NoEffect:
 
 
 def try_changes(
-    studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
+    studies: Studies, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[KnobChange], list[NoEffect]]:
-    """Return the allowed changes, simulated if they may matter (`StudyCache.known`), and the knobs without effect."""
+    """Return the allowed changes, simulated if they may matter (`Studies.known`), and the knobs without effect."""
     idle = list(no_effect(scenario))
     changes = possible_changes(studies, scenario, rule, {knob.knob for knob in idle})
     even = any(change.even for change in changes)
@@ -143,7 +143,7 @@ def try_changes(
     return [change for change in changes if not studies.refused(change.scenario)], idle
 
 
-def possible_changes(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[KnobChange]:
+def possible_changes(studies: Studies, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[KnobChange]:
     """Return the allowed changes of knobs that are not `idle`, with partitions from the same source.
 
     Times of profiled and of published partitions differ by more than a GPU gains.
@@ -158,7 +158,7 @@ def possible_changes(studies: StudyCache, scenario: Scenario, rule: Rule, idle: 
     ]
 
 
-def _times_over(studies: StudyCache, change: KnobChange, scenario: Scenario) -> FloatArray:
+def _times_over(studies: Studies, change: KnobChange, scenario: Scenario) -> FloatArray:
     """Return the ratio of the time after the change to the time before, float64[draws]."""
     if change.even:
         return studies.times(scenario, even=True) / studies.times(scenario)
@@ -208,7 +208,7 @@ def _as_asked(method: Method, rule: Rule) -> list[Method]:
     return [found for kind in dict.fromkeys(kinds) if (found := kind.as_this_method(method)) is not None]
 
 
-def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
+def _best_cut(studies: Studies, scenario: Scenario) -> Iterator[KnobChange]:
     """Return the METIS setting with the best analytic estimate, if the graph is partitioned quickly."""
     # Measured compute times fix the partition.
     variants = () if scenario.cluster.measured_compute else partition_variants(scenario)
@@ -222,7 +222,7 @@ def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
     yield KnobChange("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
 
 
-def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
+def _even_training(studies: Studies, scenario: Scenario) -> Iterator[KnobChange]:
     """Return METIS with balanced training nodes, if balanced ones would shorten an epoch.
 
     None for a given partition, for measured parts, and if METIS would take long.

@@ -150,7 +150,7 @@ class Answering:
         except GcnsimError as error:
             return {"point": index, "state": REFUSED, "reason": str(error)}
         if row is None or (self._fits and row.fits is False):
-            return {"point": index, "state": TOO_LARGE, "reason": "does not fit the GPUs' memory"}
+            return {"point": index, "state": TOO_LARGE, "reason": "does not fit the memory of its GPUs or servers"}
         return {"point": index, "state": DONE, "reason": None, **{key: getattr(row, key) for key in KEYS}}
 
 

@@ -19,7 +19,7 @@ from gcnsim.hardware import USD, PriceBook
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.failures import Failures, one_price
 from gcnsim.planning.rows import cost_of, rent_of
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import RecordedCurve, TargetReport, TargetRow
 from gcnsim.scenario import Scenario, rule_at
 from gcnsim.simulation.model import Model, resolve_model
@@ -211,7 +211,7 @@ def _trained(
 
 
 def target_report(
-    studies: StudyCache,
+    studies: Studies,
     first: Scenario,
     target: Target,
     rows: Sequence[Estimate],

@@ -8,12 +8,18 @@ from typing import Final, NamedTuple
 
 from gcnsim.core.clock import counted
 from gcnsim.core.errors import ScenarioError, plural
-from gcnsim.core.ids import Seconds
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
-from gcnsim.planning.answer import RowEstimate, WhatIfResult, alternatives, by_machine, machine_key, rivals_of
-from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
+from gcnsim.planning.answer import (
+    RowEstimate,
+    WhatIfResult,
+    alternatives,
+    by_machine,
+    comparable,
+    machine_key,
+)
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty, decisive
 from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.measured import Measurement, beside_measured
@@ -21,11 +27,19 @@ from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose
 from gcnsim.planning.rows import memory_report, prices_report
 from gcnsim.planning.settings import Grid, SkippedRow, machines, overlap_of, scenarios, shortlist, split_supported
-from gcnsim.planning.simulated_draws import Deadline, simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Target, target_report
-from gcnsim.results import EnergyReport, FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
+from gcnsim.results import (
+    EnergyReport,
+    FaultFree,
+    PartitionSeeds,
+    Recommendation,
+    Step,
+    StragglerReport,
+    TargetReport,
+    WhatIf,
+)
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
@@ -50,7 +64,7 @@ class Answer(NamedTuple):
     result: WhatIf
     base: Scenario
     chosen: Candidate
-    studies: StudyCache
+    studies: Studies
 
 
 def what_if(
@@ -71,10 +85,9 @@ def what_if(
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
-    deadline = None if extras.max_wait_s is None else Deadline.after(extras.max_wait_s)
     wanted = _settings(base, grid, extras)
     first = replace(base, cluster=wanted[0].cluster)
-    studies = StudyCache(first, processes, graph)
+    studies = Studies(first, processes, graph)
     if studies.accesses.graph is not None:
         for line in graph_warnings(studies.accesses.graph):
             notice(line)
@@ -83,11 +96,11 @@ def what_if(
     progress("ranking settings")
     shortlists = _shortlist_by_machine(studies, first, grid, rule)
     rows, too_heavy = _rows(studies, settings, shortlists, grid, progress)
-    if_result = _found(studies, rows, shortlists, grid, rule, extras.prices, progress, deadline)
+    if_result = _found(studies, rows, shortlists, grid, rule, extras.prices)
     chosen = (recommended := if_result.best.estimate).scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
-    recommendation = if_result.recommendation()
+    recommendation = _recommended(studies, if_result)
     other = studies.estimate(chosen) if recommendation.in_results is None else None
     reached = None if target is None else target_report(studies, first, target, estimates, extras.prices, other)
     if reached is not None and target is not None and target.failures and not reached.known:
@@ -120,19 +133,18 @@ class Extras:
     """Optional requests of a question.
 
     measured: measured iteration times. partition_seeds: partitioner seeds to try for the recommended setting; 0 for
-    none. prices: the hourly prices. max_wait_s: seconds after which no further draw is simulated; None for no limit.
+    none. prices: the hourly prices.
     site: where the machine stands, None where no energy is asked for.
     """
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
-    max_wait_s: Seconds | None = None
     site: Site | None = None
 
 
 def _energy(
-    studies: StudyCache,
+    studies: Studies,
     extras: Extras,
     target: Target | None,
     estimates: Sequence[Estimate],
@@ -149,7 +161,15 @@ def _energy(
     return energy_report(*asked, last_apart=apart)
 
 
-def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
+def _recommended(studies: Studies, found: WhatIfResult) -> Recommendation:
+    """Return the recommendation; where nothing fits, what would hold it in place of a setting to use."""
+    heavy, recommendation = too_large(studies, found.best.estimate), found.recommendation()
+    if heavy is None:
+        return recommendation
+    return replace(recommendation, verdict=f"None of the settings fits. {heavy[:1].upper()}{heavy[1:]}.")
+
+
+def _fault_free(studies: Studies, chosen: Scenario) -> FaultFree | None:
     """Return the setting without its faults, or None if it has none."""
     if not chosen.faults:
         return None
@@ -157,7 +177,7 @@ def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
     return FaultFree(calm.metrics.iteration_s, faulted.metrics.iteration_s / calm.metrics.iteration_s)
 
 
-def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress: Progress) -> PartitionSeeds | None:
+def _partition_seeds(studies: Studies, chosen: Scenario, count: int, progress: Progress) -> PartitionSeeds | None:
     """Return the results of the setting on the partitions of `count` seeds, or None for no seeds."""
     if not count:
         return None
@@ -174,7 +194,7 @@ def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress
     )
 
 
-def _partition_ahead(studies: StudyCache, settings: Sequence[Scenario]) -> None:
+def _partition_ahead(studies: Studies, settings: Sequence[Scenario]) -> None:
     """Partition the graph in parallel for the settings, and for one more server that is tried next, if partitioning is
     slow.
     """
@@ -210,7 +230,7 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
 
 
 def _shortlist_by_machine(
-    studies: StudyCache, base: Scenario, grid: Grid, rule: Rule
+    studies: Studies, base: Scenario, grid: Grid, rule: Rule
 ) -> dict[ClusterSpec, list[Scenario]]:
     """Return, per machine, the candidates that are worth simulating."""
     # Stale settings have no overlap option, but candidates without staleness use the requested one.
@@ -220,7 +240,7 @@ def _shortlist_by_machine(
 
 
 def _rows(
-    studies: StudyCache,
+    studies: Studies,
     settings: Sequence[Scenario],
     shortlists: Mapping[ClusterSpec, Sequence[Scenario]],
     grid: Grid,
@@ -234,7 +254,7 @@ def _rows(
     on_progress = counted(
         progress, f"simulating {plural(len(settings), 'setting')} and {plural(len(others), 'candidate')}"
     )
-    baselines = filter(None, (baseline_of(setting, overlap_of(grid)) for setting in (*settings, *others)))
+    baselines = filter(None, (comparable(studies, setting, grid) for setting in (*settings, *others)))
     studies.prepare([*baselines, *others], settings, on_progress)
     kept, too_heavy = [], []
     for setting in settings:
@@ -248,7 +268,7 @@ def _rows(
 
 
 def _choices(
-    studies: StudyCache, rows: Sequence[RowEstimate], shortlists: Mapping[ClusterSpec, Sequence[Scenario]], rule: Rule
+    studies: Studies, rows: Sequence[RowEstimate], shortlists: Mapping[ClusterSpec, Sequence[Scenario]], rule: Rule
 ) -> tuple[dict[ClusterSpec, Choice], Choice]:
     """Return the chosen setting of each machine, and the best choice: the one on the fastest machine.
 
@@ -271,22 +291,15 @@ def _choices(
 
 
 def _found(
-    studies: StudyCache,
+    studies: Studies,
     rows: Sequence[RowEstimate],
     shortlists: Mapping[ClusterSpec, Sequence[Scenario]],
     grid: Grid,
     rule: Rule,
     book: PriceBook,
-    progress: Progress,
-    deadline: Deadline | None,
 ) -> WhatIfResult:
-    """Return the rows and the best choice after simulating the draws of the best choice and its competitors."""
+    """Return the rows and the best choice."""
     choices, best = _choices(studies, rows, shortlists, rule)
-    others = [*(row.estimate for row in rows), *best.pool, *rivals_of(best, choices.values())]
-    on_progress = counted(progress, "simulating draws of the assumptions")
-    if simulate_draws(studies, best.estimate, others, on_progress, deadline):
-        rows = [RowEstimate.of(studies, row.scenario, grid) for row in rows]
-        choices, best = _choices(studies, rows, shortlists, rule)
     return WhatIfResult(
         dataset=studies.accesses.name,
         rule=rule,
@@ -300,7 +313,7 @@ def _found(
     )
 
 
-def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:
+def _straggler(studies: Studies, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:
     """Return the worker whose part is the bottleneck, or None if none stands out."""
     result = studies.result(scenario)
     straggler = straggler_of(result, studies.counts(result.scenario))
@@ -317,7 +330,7 @@ def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -
 
 
 def sweep_bandwidth(
-    studies: StudyCache, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
+    studies: Studies, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
 ) -> list[list[Estimate]]:
     """Return, per scenario, its estimates at each bandwidth (bytes/s), for the plot of time against bandwidth."""
     curves = []

@@ -81,8 +81,8 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
     if not all(confirmed.same for confirmed in advice.confirmed):
         lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
-        # Prices per GPU do not depend on the network.
-        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout do not affect it"
+        of = advice.choice.row.price_of
+        by_gpu = f"; per GPU of {of}, the nearest instance: no price of this very machine is known" if of else ""
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     if advice.training is not None:
         lines.append(("until done", until_done(advice.training)))

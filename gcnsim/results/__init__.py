@@ -45,7 +45,6 @@ from gcnsim.results.provenance import (
     Bounds,
     Certainty,
     LikeQuestions,
-    MaxWait,
     MeasuredTimes,
     Provenance,
     Unlike,

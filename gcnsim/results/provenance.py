@@ -38,23 +38,6 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class MaxWait:
-    """How many random draws of the assumptions were simulated within a time limit."""
-
-    max_wait_s: Positive
-    """The time after which no further draw was started."""
-    draws: Count
-    """Simulated draws per setting, among settings whose draws are simulated."""
-    wanted: Count
-    """Draws without a limit."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all draws were simulated despite the limit."""
-        return self.draws == self.wanted
-
-
-@dataclass(frozen=True, slots=True)
 class Unlike:
     """A property of the question that few measured rows have."""
 
@@ -139,7 +122,6 @@ class Provenance:
     like_questions: LikeQuestions | None = field(default=None, metadata=OMIT_IF_NONE)
     measured_compute: MeasuredTimes | None = field(default=None, metadata=OMIT_IF_NONE)
     question_hash: Text | None = field(default=None, metadata=OMIT_IF_NONE)
-    max_wait: MaxWait | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,8 @@ class Row:
     cost_per_epoch: Amount | None = field(default=None, metadata=COST.at("per_epoch"))
     price: Text | None = field(default=None, metadata=COST.at("price"))
     """The hourly price behind the costs."""
+    price_of: Text | None = field(default=None, metadata=COST.at("of", null=True, late=True))
+    """The instance whose price per GPU that is, if the machine's servers are no such instances; null if they are."""
     host: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """Host of the servers; only if rows differ in host or GPUs per server."""
     gpus_per_server: OneOrMore | None = field(default=None, metadata=OMIT_IF_NONE)

@@ -28,7 +28,17 @@ from gcnsim.core.fields import FieldRule, denied, read_fields, rule_of, unknown_
 from gcnsim.core.spellings import known_name
 from gcnsim.core.units import BANDWIDTH
 from gcnsim.core.yaml_files import parse_yaml, read_yaml
-from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network
+from gcnsim.hardware import (
+    GENERIC_LINK,
+    NETWORK,
+    device,
+    host,
+    hosts,
+    is_file,
+    kind_of_network,
+    known_device,
+    network_of,
+)
 from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.measured import fill_measured
@@ -81,19 +91,32 @@ def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
                 f"allowed: one of them, or cluster.link: {network}"
             )
         section[LINK] = network
-    for name, value in of_host(section.get("host")).items():
-        if name == "device" and section.get("devices") is not None:
-            continue
-        if section.get(name) is None:
+    usual = section.get("host") is None and section.get("devices") is None
+    if usual and (server := server_of(section.get("device"))) is not None:
+        section["host"] = server
+    # A bandwidth without a host is one of Ethernet, unless it names a network.
+    kept = {"device"} if section.get("devices") is not None else set()
+    if usual and section.get("bandwidth") is not None and section.get(LINK) is None:
+        section[LINK] = GENERIC_LINK
+    for name, value in of_host(section.get("host"), section.get("gpus_per_server")).items():
+        if name not in kept and section.get(name) is None:
             section[name] = value
     return section
 
 
-def of_host(name: object) -> dict[str, Any]:
+def server_of(device_name: object) -> str | None:
+    """The host that a device is usually sold in; None for none, and for an unknown name. Raises FileError for an
+    unusable file."""
+    known = known_device(device_name) if isinstance(device_name, str) else None
+    return None if known is None else device(known).sold_in
+
+
+def of_host(name: object, gpus_per_server: object = None) -> dict[str, Any]:
     """The cluster fields that a host of the catalogue or of a file sets, in scenario notation.
 
-    These are GPUs per server, their device, the bandwidth of the NIC and its kind of link. Empty for a host that is not
-    an instance type, and for an unknown name. Raises FileError for an unusable file.
+    These are GPUs per server, their device, the bandwidth of the NIC and its kind of link. gpus_per_server: how many of
+    its GPUs are used, which have the network adapters next to them; None: all. Empty for a host that is not an instance
+    type, and for an unknown name. Raises FileError for an unusable file.
     """
     if not isinstance(name, str):
         return {}
@@ -104,8 +127,8 @@ def of_host(name: object) -> dict[str, Any]:
     fields: dict[str, Any] = {} if own.device is None else {"device": own.device}
     if own.gpus is not None:
         fields["gpus_per_server"] = round(own.gpus.value)
-    if own.nic is not None:
-        fields["bandwidth"] = BANDWIDTH.exact(min(own.nic.value, NETWORK.high))
+    if (rate := network_of(own, gpus_per_server)) is not None:
+        fields["bandwidth"] = BANDWIDTH.exact(min(rate, NETWORK.high))
     if own.network is not None:
         fields[LINK] = own.network
     return fields
@@ -168,6 +191,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
     raw["cluster"] = with_brought(raw.get("cluster", {}))
     fill_measured(raw)
+    raw["cluster"] = with_brought(raw["cluster"])  # a file of measured compute times may have named the device
     sections = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
     return _build(name, sections, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
 

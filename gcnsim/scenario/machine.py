@@ -154,6 +154,11 @@ class Machine(Profiles):
         return None if self.kind == "cpu" else tuple(self.device_of(rank).memory.value for rank in ranks)
 
     @property
+    def server_capacity(self) -> Bytes | None:
+        """Bytes of memory of each server; None if not known."""
+        return None if self.host.memory is None else self.host.memory.value
+
+    @property
     def rate_beside_copies(self) -> float:
         """The relative speed of a GPU during transfers: given, otherwise fitted, otherwise 1."""
         if self.spec.rate_beside_copies is not None:

@@ -121,7 +121,7 @@ class Question:
         "Server: a name in the catalogue, or a file; sets the CPU, and also the GPUs and NIC unless you give them",
         "cluster.host",
         many=LIST,
-        default="",
+        default="the server that --device is usually sold in",
     )
     measured_compute: str | Path | None = option(
         "Compute times measured by python -m runtime.measure; they replace the formulas", "cluster.measured_compute"

@@ -75,7 +75,8 @@ class ClusterSpec:
     link: str = entry(LINK, "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
         HOST,
-        "a server: its name in the catalogue, or a file; sets the CPU, and the GPUs and NIC unless given",
+        "a server: its name in the catalogue, or a file; sets the CPU, and the GPUs and NIC unless given; by default "
+        "the one that the device is usually sold in",
         "generic-16",
     )
     shared_cores: bool = entry(Flag(), "servers emulated on one machine share its cores", False)

@@ -75,15 +75,10 @@ class WhatIf(Question):
         default=f"{{}}, coarse from {COARSE_FROM} GPUs",
         after="payload",
     )
-    max_wait: str | None = option(
-        "Simulate no further random draws after this time, e.g. 30s; the remaining ones are estimated",
-        metavar="TIME",
-        after="fidelity",
-    )
     implementation: str | None = option(
         "lean: ideal code; released: adds the overheads of the papers' code",
         "cluster.implementation",
-        after="max_wait",
+        after="fidelity",
     )
     inject: Sequence[str] = option(
         "Fault to inject, e.g. pause:worker=0,seconds=2s",

@@ -25,9 +25,9 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.core.streams import stream
 from gcnsim.hardware import CACHE, POWER, SITE, Figure, LinkProfile, figures_of
-from gcnsim.scenario import DIRECT, RELEASED, STAGED, ClusterSpec, Scenario
+from gcnsim.scenario import RELEASED, ClusterSpec, Scenario
 from gcnsim.scenario.machine import Machine, resolve_machine
-from gcnsim.scenario.machine_profiles import NVLINK, NVLINK_THERE, TRANSPORT
+from gcnsim.scenario.machine_profiles import NVLINK, NVLINK_THERE
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
@@ -37,7 +37,7 @@ DRAWS: Final = 64
 
 UNUSED: Final = frozenset(
     {"memory", "flops_fp16", "nvlink", "nvlink_generation", *POWER}
-    | {f"{name} of a host" for name in ("gpus", "nic", "nics", "nvlink", "nvlink_generation", *SITE)}
+    | {f"{name} of a host" for name in ("memory", "gpus", "nic", "nics", "nvlink", "nvlink_generation", *SITE)}
 )
 """Figures of the catalogue that no cost law reads."""
 
@@ -146,6 +146,8 @@ def refuse_unused_figures(machines: Sequence[Machine], *, energy: bool = False) 
         for batches in (True, False)
         for name in used_figures(machine, batches=batches)
     }
+    # What a server holds decides whether a setting fits, and no time.
+    used |= {f"{machine.host.name}.memory": None for machine in machines if machine.kind == "gpu"}
     power = {name: None for machine in machines for name in power_figures(machine)}
     used |= power if energy else {}
     for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
@@ -258,19 +260,15 @@ class OtherPath:
 
 
 def other_paths(scenario: Scenario) -> tuple[OtherPath, ...]:
-    """The alternatives to the scenario's assumed paths; empty if all paths are given, or if its method does not use
-    them.
+    """The alternatives to the scenario's assumed paths, which some draws take; empty if all are given or known, or if
+    its method does not use them. The transport is no such path: an interval is of the assumed one, and an answer says
+    the time of the other beside it.
     """
     if "transport" not in scenario.method.uses:
         return ()
     machine = resolve_machine(scenario.cluster)
     between, cluster = machine.between, scenario.cluster
     alternatives = []
-    if TRANSPORT in between.open:
-        basis = f"{between.why}; in {OTHERWISE:.0%} of the draws rows are staged through host memory, as with gloo"
-        alternatives.append(
-            OtherPath(TRANSPORT, DIRECT, STAGED, basis, _with(scenario, replace(cluster, transport=STAGED)))
-        )
     if NVLINK_THERE in between.open and between.nvlink is not None:
         basis = (
             f"{machine.device.title} as a module in a server with NVLink; in {OTHERWISE:.0%} of the draws cards "

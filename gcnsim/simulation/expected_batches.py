@@ -63,6 +63,16 @@ def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) 
     return replace(law, directed=one_way)
 
 
+def sampled_entries(facts: DatasetFacts, scenario: Scenario) -> int:
+    """Stored entries of the graph that the scenario's mini-batches are drawn from.
+
+    Neighbours are drawn along the arcs of a graph that is distributed with one direction, as public loaders do on GPUs.
+    Subgraphs come from the symmetric graph, as in their systems' code; on cores all batches do, as in the runtime.
+    """
+    one_way = resolve_machine(scenario.cluster).kind == "gpu" and isinstance(scenario.method, NeighbourBatches)
+    return facts.directed if one_way and facts.directed > 0 else facts.entries
+
+
 def expected_batches(
     facts: DatasetFacts, scenario: Scenario, plan: BatchPlan, bound: RangeEnd, crossing: float
 ) -> BatchCounts:

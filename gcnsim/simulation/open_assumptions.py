@@ -10,7 +10,7 @@ amounts of ops, capacities of links and delays of routes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -329,38 +329,48 @@ def estimated_s(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd
 class DrawnRuns:
     """The joint draws of a scenario, ready for simulation, followed by the stated values.
 
-    written: by path between its GPUs (the assumed one first), a schedule whose graphs are the draws with that path.
+    written: by path between its GPUs (-1: the assumed one), a schedule whose graphs are the draws with that path.
     path: of each draw, int64[draws + 1], -1 for the assumed one. graph: its index in the schedule of its path.
     measured: the most iterations that a pace averages.
     """
 
-    written: tuple[tuple[Schedule, Variants], ...]
+    written: Mapping[int, tuple[Schedule, Variants]]
     path: IntArray
     graph: IntArray
     measured: int
 
     @classmethod
-    def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
+    def of(
+        cls,
+        scenario: Scenario,
+        accesses: Source,
+        seed: int,
+        draws: int = DRAWS,
+        wanted: Collection[int] | None = None,
+    ) -> DrawnRuns:
         """The joint draws of `seed` for a scenario whose draws are graphs of one schedule (`can_batch_draws`).
 
-        Its faults are left out.
+        wanted: the draws whose pace is asked for; None for all. The scenario's faults are left out.
         """
         calm = replace(scenario, faults=())
         paths = other_paths(calm)
         # The stated values follow the draws, with the assumed path.
         path = np.append(path_by_draw(paths, seed, draws), -1)
-        graph, written = np.zeros_like(path), []
+        asked = np.ones(draws + 1, np.bool_) if wanted is None else np.isin(np.arange(draws + 1), [*wanted, draws])
+        graph, written = np.zeros_like(path), {}
         for index, item in enumerate((calm, *(other.scenario for other in paths)), start=-1):
-            own = path == index
+            own = (path == index) & asked
+            if not own.any():
+                continue
             kept = own[:draws] | averaged(item)
             graph[own] = (np.cumsum(np.append(kept, True)) - 1)[own]
             left_open = OpenAssumptions.of(item, accesses)
-            written.append(left_open.written(left_open.places(seed, 1, kept), int(kept.sum()) + 1))
-        return cls(tuple(written), path, graph, scenario.run.iterations)
+            written[index] = left_open.written(left_open.places(seed, 1, kept), int(kept.sum()) + 1)
+        return cls(written, path, graph, scenario.run.iterations)
 
     def pace(self, place: int) -> Seconds:
         """Seconds per iteration of the steady state under draw `place`; the last place has the stated values."""
-        written, variants = self.written[self.path[place] + 1]
+        written, variants = self.written[int(self.path[place])]
         return pace_of(variants.of(written, int(self.graph[place])), self.measured)
 
 

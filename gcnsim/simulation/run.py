@@ -13,7 +13,7 @@ import numpy as np
 
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.ids import Bytes, FloatArray, Rank
-from gcnsim.cost import Memory
+from gcnsim.cost import Memory, ServerMemory
 from gcnsim.engine import Run, simulate
 from gcnsim.hardware import DeviceProfile
 from gcnsim.hardware.topology import Cluster
@@ -32,6 +32,7 @@ from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.part_orders import placed_counts
+from gcnsim.simulation.server_memory import server_holds, server_memory_of
 from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.simulation.steady import Steady
 from gcnsim.simulation.templates import rebased, shared
@@ -55,6 +56,11 @@ def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool 
     return all(item.fits(capacity) for item, capacity in zip(memory, room, strict=True))
 
 
+def both(one: bool | None, other: bool | None) -> bool | None:
+    """Whether both hold; None if one of them is unknown and the other does."""
+    return False if False in (one, other) else None if one is None else one
+
+
 def tightest(memory: Sequence[Memory], room: Sequence[Bytes] | None) -> Rank:
     """The worker nearest to its GPU's limit, the first of equals; without limits the one that needs most."""
     limits = room or [0.0] * len(memory)
@@ -69,7 +75,8 @@ class Result:
     residual error, and the error of a coarse run. The mean is at least the bound; so is the low end, except for the
     calibration's error. settled: whether the run reached its steady state; if not, `high` extends to the value it was
     drifting towards. warm_up: iterations before the measured ones. per_epoch: iterations in which every training node
-    is trained once. memory: the GPU memory of each worker; None without a memory law. law_share: the part of the
+    is trained once. memory: the GPU memory of each worker; None without a memory law. server_memory: that of each
+    server; None for workers on CPU cores. law_share: the part of the
     half-width that comes from errors of cost laws (independent errors, whose squares add up).
     """
 
@@ -86,6 +93,7 @@ class Result:
     per_epoch: int = 1
     law_share: float = 0.0
     memory: tuple[Memory, ...] | None = None
+    server_memory: tuple[ServerMemory, ...] | None = None
 
     @cached_property
     def limit(self) -> Limit:
@@ -99,8 +107,13 @@ class Result:
 
     @property
     def fits(self) -> bool | None:
-        """Whether every worker fits in GPU memory; None if unknown."""
-        return fits(self.memory, self.machine.capacities)
+        """Whether every worker fits in GPU memory, and every server's part in its memory; None if unknown."""
+        return both(fits(self.memory, self.machine.capacities), self.server_fits)
+
+    @property
+    def server_fits(self) -> bool | None:
+        """Whether every server's part fits in its memory; None if unknown."""
+        return server_holds(self.server_memory, self.machine.server_capacity)
 
     @property
     def fidelity(self) -> str:
@@ -296,4 +309,5 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
         per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
         law_share=left_out / chance if chance else 0.0,
         memory=shared("memory", scenario, (counts,), lambda: memory_of(scenario, counts, model.shapes)),
+        server_memory=server_memory_of(scenario, counts, model.shapes),
     )

@@ -14,7 +14,7 @@ from gcnsim.methods import SubgraphBatches
 from gcnsim.results import Assumed
 from gcnsim.scenario import AS_NUMBERED, Scenario
 from gcnsim.simulation.batches import only_batches, plan_of
-from gcnsim.simulation.expected_batches import WITHIN, degree_spreads, expected_batches
+from gcnsim.simulation.expected_batches import WITHIN, degree_spreads, expected_batches, sampled_entries
 from gcnsim.simulation.model import Declared, resolve_model
 from gcnsim.simulation.part_orders import placement_of_parts
 from gcnsim.simulation.source import RangeEnd, Source, drawing, drawn_graphs, edge_counts, fewer_drawn
@@ -93,17 +93,20 @@ class StatisticsSource(Source):
 
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
         """The dataset's size and the mean part, with citations."""
-        facts, (inner, outer, note) = self.facts, self.cut(scenario)
+        facts, parts = self.facts, ""
+        if not scenario.method.mini_batches:
+            inner, outer, note = self.cut(scenario)
+            parts = f"; {inner:,.0f} inner and {outer:,.0f} boundary nodes per worker, {note}"
         return {
             "kind": "published-statistics",
-            "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
-            f"{outer:,.0f} boundary nodes per worker, {note}",
+            "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries{parts}",
             "citations": dict(facts.citations),
         }
 
     def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """Warn if boundary nodes are interpolated, extrapolated or assumed."""
-        for one in {scenario.cluster.gpus: scenario for scenario in scenarios}.values():
+        exchanging = {one.cluster.gpus: one for one in scenarios if not one.method.mini_batches}
+        for one in exchanging.values():
             yield from extrapolation_warning(one.cluster.gpus, self.cut(one)[2])
         yield from fewer_drawn(scenarios)
 
@@ -267,7 +270,7 @@ class StatisticsSource(Source):
         """Expected counts of mini-batches; crossing: share of the entries that lead to other parts."""
         plan = plan_of(scenario, resolve_model(scenario.workload, self.declared).shapes)
         batches = expected_batches(self.facts, scenario, plan, bound, crossing)
-        return only_batches(batches, self.facts.nodes, self.facts.entries)
+        return only_batches(batches, self.facts.nodes, sampled_entries(self.facts, scenario))
 
     def _crossing(self, scenario: Scenario, bound: RangeEnd) -> float:
         """The share for METIS parts if their boundary is known, otherwise for random parts."""

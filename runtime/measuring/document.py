@@ -203,7 +203,7 @@ def about(found: MeasuredWorkload) -> dict[str, Any]:
             for number, item in numbered
         ],
         "parts": [
-            {"setting": number, **_part(part)}
+            {"setting": number, **part_header(part)}
             for number, item in numbered
             for part in item.parts
             if part.skipped is None
@@ -301,7 +301,7 @@ def _device(options: Options, threads: int, beside: int) -> dict[str, Any]:
     }
 
 
-def _part(part: PartRecord) -> dict[str, Any]:
+def part_header(part: PartRecord) -> dict[str, Any]:
     return {
         "part": part.rank,
         "inner": part.inner,

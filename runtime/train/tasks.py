@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.core.fields import shown
+from gcnsim.core.help_groups import GroupedCommand
 from gcnsim.core.yaml_files import read_yaml
 from gcnsim.workload.knobs import Knob
 from runtime.launch.verdict import describe, error_text, say
@@ -22,7 +23,6 @@ from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import Options, flag
 from runtime.train.earlier_run import with_options_of_run
-from runtime.train.help_groups import GroupedCommand
 from runtime.train.preflight import DEFAULT, check_outputs, check_worker_count, free_folder
 
 

@@ -16,7 +16,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.core.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 from gcnsim.evidence.difference import read_answer
 from gcnsim.evidence.published_facts import read_published
-from gcnsim.hardware import devices, kind_described, links
+from gcnsim.hardware import devices, hosts, kind_described, links
 from gcnsim.hardware.catalogue import _assumed, read_platform
 from gcnsim.hardware.own_files import own_device, own_host
 from gcnsim.hardware.pricing import PriceBook
@@ -127,7 +127,7 @@ def _units(line: str) -> None:
 
 def _device(folder: Path) -> object:
     """Not by the catalogue, which reads a file once."""
-    return own_device(str(folder / "d.yaml"), _assumed(), tuple(links()))
+    return own_device(str(folder / "d.yaml"), _assumed(), links(), hosts())
 
 
 def _host(folder: Path) -> object:

@@ -21,7 +21,7 @@ from gcnsim.engine.reference import simulate as simulate_by_reference
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.steps import _changes, next_steps
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, load_scenario
 from gcnsim.schedule import Schedule, bounds
 from gcnsim.schedule.schedule import Op
@@ -221,7 +221,7 @@ def test_the_limit_of_the_scenarios(path: Path) -> None:
 
 def effects(base: Scenario) -> Iterator[tuple[str, float]]:
     """Of the steps that are said to have no effect, by what share they do shorten the iteration."""
-    studies, rule = StudyCache(base), Rule((base.method.name,), named=True)
+    studies, rule = Studies(base), Rule((base.method.name,), named=True)
     _, idle = next_steps(studies, base, rule)
     now = studies.result(base).metrics.iteration_s
     knobs = {no_effect.knob: no_effect.why for no_effect in idle if " -> " in no_effect.why}

@@ -237,10 +237,6 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
     pairs = document | {"graph": f"{graph['text']} ({graph['kind']})"}
     if isinstance(answer, WhatIf) and any(varies(answer.rows, key) for key in ("gpus", "device", "host")):
         pairs["device"] = f"of several machines the first asked for: {document['device']}"
-    max_wait = answer.provenance.max_wait
-    if max_wait is not None:
-        given = format_seconds(max_wait.max_wait_s)
-        pairs["max_wait"] = f"{given}; draws of the assumptions simulated: {max_wait.draws} of {max_wait.wanted}"
     if answer.provenance.like_questions is not None:
         pairs["like_questions"] = answer.provenance.like_questions.text
     if answer.provenance.measured_compute is not None:

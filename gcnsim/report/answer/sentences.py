@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_number, format_seconds, range_text
-from gcnsim.hardware import device, instance_of, is_host
+from gcnsim.hardware import GENERIC_LINK, device, instance_of, is_host
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
@@ -63,7 +63,11 @@ class SourceClauses(NamedTuple):
 
 
 def title_of(answer: WhatIf) -> str:
-    """The question as far as all rows share it: `reddit, 6 x T4 in 3 servers, 15 Gbit/s`."""
+    """The question as far as all rows share it, with the machine that decides the answer: servers and GPUs, the links
+    between them, the price.
+
+    `reddit, 6 x T4 in 3 servers of 2, 15 Gbit/s, transport direct (assumed), 3.16 USD/h of g4dn.xlarge`.
+    """
     rows = answer.rows
     first = rows[0]
     shown = {key for key in MACHINE if not varies(rows, key)}
@@ -74,11 +78,26 @@ def title_of(answer: WhatIf) -> str:
         parts.append(f"{plural(first.gpus, 'GPU')}{_servers(first.gpus, answer)}")
     elif "device" in shown:
         parts.append(_device(first, answer))
-    if "bandwidth" in shown:
-        parts.append(f"{first.bandwidth_bytes_per_s * 8 / 1e9:g} Gbit/s")
+    if "bandwidth" in shown and _several_servers(answer):
+        kind = answer.scenario["cluster"].get("link", GENERIC_LINK)
+        named = "" if kind == GENERIC_LINK else f" {kind}"
+        parts.append(f"{first.bandwidth_bytes_per_s * 8 / 1e9:g} Gbit/s{named}")
     between = answer.provenance.between_gpus
     paths = [] if between is None else [between]
-    return plain(", ".join([*parts, *shared_knobs(rows).values(), *paths]) or "what-if")
+    price = [] if first.cost_per_hour is None or varies(rows, "cost_per_hour") else [price_text(first)]
+    return plain(", ".join([*parts, *shared_knobs(rows).values(), *paths, *price]) or "what-if")
+
+
+def price_text(row: Row) -> str:
+    """What the machine costs an hour, and the instance whose price per GPU that is where it is no such instance."""
+    assert row.cost_per_hour is not None
+    return f"{money(row.cost_per_hour)} {row.currency}/h" + (f" of {row.price_of}" if row.price_of else "")
+
+
+def _several_servers(answer: WhatIf) -> bool:
+    """Whether any row's GPUs are in several servers, so that the network matters."""
+    each = answer.scenario["cluster"].get("gpus_per_server") or ClusterSpec().gpus_per_server
+    return any(row.gpus > (row.gpus_per_server or each) for row in answer.rows)
 
 
 def _device(row: Row, answer: WhatIf) -> str:
@@ -92,11 +111,15 @@ def _device(row: Row, answer: WhatIf) -> str:
 
 
 def _servers(gpus: int, answer: WhatIf) -> str:
-    """The number of servers. A scenario omits the GPUs per server if they are the default."""
-    if varies(answer.rows, "gpus_per_server"):
+    """The servers, and what they are if not the usual ones. A scenario omits the GPUs per server if they are the
+    default."""
+    if varies(answer.rows, "gpus_per_server") or varies(answer.rows, "host"):
         return ""
-    each = answer.scenario["cluster"].get("gpus_per_server") or ClusterSpec().gpus_per_server
-    return f" in {plural(-(-gpus // each) if isinstance(each, int) else 1, 'server')}"
+    cluster = answer.scenario["cluster"]
+    each = cluster.get("gpus_per_server") or ClusterSpec().gpus_per_server
+    usual = ClusterSpec().host
+    host = "" if cluster.get("host", usual) == usual else f" ({cluster['host']})"
+    return f" in {plural(-(-gpus // each), 'server')} of {each}{host}"
 
 
 def label_of(answer: WhatIf | SimulationReport) -> str:

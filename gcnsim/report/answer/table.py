@@ -18,7 +18,7 @@ from gcnsim.core.units import ELECTRICITY, ENERGY, POWER, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.columns import COSTS, MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, range_of, row_labels, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
@@ -148,6 +148,10 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
     """Explanations for columns `keys` of these rows that could look contradictory."""
     if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
         yield "speed-up: over full-graph training on the same machine"
+    priced = {"usd_per_1000_iterations", *COSTS} & set(keys)
+    borrowed = sorted({row.price_of for row in rows if row.price_of}) if priced else []
+    if borrowed:
+        yield f"prices: per GPU of {', '.join(borrowed)}; no price of this very machine is known"
     if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
         yield "GPU compute is named if each link alone saves less, even if waiting for all of them takes longer"
 

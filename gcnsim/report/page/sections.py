@@ -188,7 +188,7 @@ def write_advice(path: str | Path, advice: Advice, curve: Curve, result: Result)
     result: the simulated run of the choice. Raises FileError.
     """
     sources = to_plain(advice.provenance)
-    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
+    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "like_questions")
     caption = (
         "The recommended setting if only the bandwidth of the network cards changed; the band is the 90 % interval, the"
         " dotted line the bandwidth of the machine. Where the line is flat, more bandwidth does not help."

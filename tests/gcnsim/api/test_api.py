@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -242,6 +243,42 @@ def test_measured_and_predicted_have_the_same_tracks(
     assert "<h1>full-graph on small, 2 workers, measured</h1>" in page.read_text()
 
 
+def test_a_run_on_cores_is_shown_and_what_would_predict_it_is_named(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(write_run, "run")
+    trace, page = tmp_path / "run.json", tmp_path / "run.html"
+    assert main(["timeline", str(folder), f"--out={trace}", f"--html={page}"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "measured   100 ms an iteration; steady: iteration 9\n"
+    assert (
+        f"measure it: python -m runtime.measure --runs {folder} --out measured, then --measured-compute" in printed.err
+    )
+    assert json.loads(trace.read_text())["otherData"]["title"] == "full-graph on small, 2 workers, measured"
+    assert "predicted" not in page.read_text()
+
+
+def test_measure_now_measures_what_the_runs_trained_beside_the_first(
+    write_run: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(write_run, "run")
+    (made,) = parts_measured(tmp_path, folder)
+    beside = folder.parent / "measured"
+
+    def measure(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        assert command[1:] == ["-m", "runtime.measure", "--runs", str(folder), "--out", str(beside)]
+        beside.mkdir(exist_ok=True)
+        made.rename(beside / made.name)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", measure)
+    assert main(["timeline", str(folder), "--measure-now"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("predicted  ")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 2))
+    assert main(["validate", str(folder), "--measure-now"]) == 2
+    assert "--measure-now: python -m runtime.measure ended with exit code 2" in capsys.readouterr().err
+
+
 def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, text in (
         ([str(tmp_path)], "run.json: cannot be read"),
@@ -256,7 +293,7 @@ def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.Capt
 def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> None:
     folder = recorded(write_run, "run")
     found = run_timeline(folder, measured_compute=parts_measured(tmp_path, folder))
-    measured, predicted = found.data()
+    measured, predicted = found.data().values()
     assert measured.unit == predicted.unit
     write_timelines_csv(
         tmp_path / "out.csv", [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
@@ -267,4 +304,5 @@ def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> Non
     first = measured.blocks[0]
     assert rows[0]["row"] == measured.rows[first.row]
     assert float(rows[0]["start_s"]) == first.start_s
+    assert found.predicted is not None
     assert timeline_of_result(found.predicted).blocks == predicted.blocks

@@ -83,11 +83,11 @@ def test_what_is_no_scenario_is_refused(scenario: dict[str, Any], message: str) 
 def test_the_command_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(f"schema: {SCHEMA}\ncluster: {{gpus: 2, device: h100, bandwidth: 25GbE}}\nrun: {{iterations: 2}}\n")
-    assert main(["what-if", str(file), "--method", "full-graph", "--gpus", "4"]) == 0
+    assert main(["what-if", str(file), "--method", "full-graph", "--gpus", "16"]) == 0
     printed = capsys.readouterr()
-    assert "4 x H100" in printed.out
+    assert "16 x H100" in printed.out
     assert "25 Gbit/s" in printed.out
-    assert printed.err == "note: --gpus 4 replaces cluster.gpus: 2 of the scenario\n"
+    assert printed.err == "note: --gpus 16 replaces cluster.gpus: 2 of the scenario\n"
     assert main(["what-if", str(file), "--csv", str(file)]) == 2
     assert "is read by this command" in capsys.readouterr().err
 

@@ -18,7 +18,8 @@ from gcnsim import cli
 from gcnsim.cli import doctor, main, questions, root
 from gcnsim.cli.outputs import bar, progress
 from gcnsim.core import clock
-from gcnsim.scenario.question import Question, options
+from gcnsim.scenario.option import flag
+from gcnsim.scenario.question import Question, flat_options, options
 from gcnsim.scenario.recommend import Recommend
 from gcnsim.scenario.what_if import WhatIf
 from tests.terminals import drawn
@@ -60,6 +61,31 @@ def test_a_broken_core_dependency_is_exit_code_1(
 def test_an_engine_whose_dependencies_are_missing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gcnsim.engine", None)
     assert any(line.startswith("engine: none (") and "gcnsim.engine" in line for line in doctor.report({}))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("what-if", WhatIf), ("recommend", Recommend)])
+def test_help_has_groups_and_at_most_50_options_the_rest_on_request(
+    name: str, kind: type[Question], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, every = ("" if main([name, option]) else capsys.readouterr().out for option in ("--help", "--help-all"))
+    options = re.compile(r"^  (?:-h, )?(--[a-z][a-z-]*)", re.MULTILINE)
+    listed, known = options.findall(first), options.findall(every)
+    assert len(listed) <= 50
+    assert f"{len(known) - len(listed)} more options: --help-all" in first
+    assert {option.flag or flag(field) for field, option in flat_options(kind).items()} < set(known)
+    titles = [title for title in questions.GROUPS if title != "Target" or kind is Recommend]
+    shown = re.compile(r"^(\S.*):$", re.MULTILINE)
+    assert [line for line in shown.findall(first) if not line.startswith("Usage")] == titles
+    assert "more options" not in every
+
+
+def test_what_help_groups_or_leaves_out_is_an_option() -> None:
+    context = click.Context(root)
+    commands = [root.get_command(context, name) for name in ("what-if", "recommend")]
+    known = {parameter.name for command in commands if command is not None for parameter in command.params}
+    grouped = [name for names in questions.GROUPS.values() for name in names]
+    assert {*grouped, *questions.RARE} <= known
+    assert len(grouped) == len(set(grouped))
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> None:

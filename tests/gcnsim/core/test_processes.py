@@ -101,9 +101,9 @@ def test_a_process_that_is_killed_ends_the_work_and_says_so() -> None:
 
 def test_the_command_ends_in_one_line_when_a_process_of_its_own_is_killed() -> None:
     code = (
-        "import os, signal, sys, gcnsim.planning.study_cache as study_cache\n"
+        "import os, signal, sys, gcnsim.planning.study as study\n"
         "from gcnsim.cli import main\n"
-        "study_cache.factors = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "study.factors = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.exit(main(['what-if', '--bandwidth', '15Gbps', '--gpus', '24', '--processes', '2']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

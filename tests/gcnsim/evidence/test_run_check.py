@@ -80,13 +80,17 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(write_run: WriteR
     assert one == two
 
 
-def test_runs_on_cores_say_what_measures_their_parts(write_run: WriteRun, record: Path) -> None:
+def test_runs_on_cores_say_how_long_they_took_and_what_measures_their_parts(write_run: WriteRun, record: Path) -> None:
+    folders = [write_run("a"), write_run("b", method="pipegcn")]
     for given in (None, record):
         with pytest.raises(ScenarioError) as caught:
-            judge([write_run("a")], given)
+            judge(folders, given)
         text = str(caught.value)
-        assert text.startswith("cluster.measured_compute: null is not allowed on CPU cores (cpu-core)")
-        assert "python -m runtime.measure --graph GRAPH --parts 2" in text
+        assert text.startswith(
+            f"{folders[0]}: 100 ms an iteration measured; not predicted: it ran on CPU cores, whose "
+        )
+        assert f"python -m runtime.measure --runs {folders[0]} --runs {folders[1]} --out measured, then" in text
+        assert text.endswith("--measured-compute measured; or --measure-now")
         assert "\n" not in text
 
 
@@ -263,8 +267,8 @@ def test_each_run_is_predicted_by_the_file_of_its_own_parts(write_run: WriteRun,
     assert found.predicted_s == judge([folder], None, measured=[own])[0][0].predicted_s
     with pytest.raises(ScenarioError) as error:
         judge([folder], None, measured=[other])
-    assert str(error.value).startswith(f"{folder}: small in 2 parts is in none of the measured files; measure it: ")
-    assert "python -m runtime.measure --graph GRAPH --parts 2" in str(error.value)
+    why = "not predicted: small in 2 parts is in none of the measured files; measure it: python -m runtime.measure"
+    assert f"{why} --runs {folder} " in str(error.value)
     assert payload([found], None, [], [own])["measured_compute"][0]["name"] == "0.01.parquet"
 
 

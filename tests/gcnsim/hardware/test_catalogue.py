@@ -125,9 +125,31 @@ def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
     assert host.sample_edges_per_s.value == generic.sample_edges_per_s.value
     for name in set(hardware.hosts()) - {"generic-16"}:
         each = hardware.host(name)
-        assert each.device in hardware.devices()
+        assert each.device is None or each.device in hardware.devices()
         assert each.gpus is not None
+        assert each.nic is not None
         assert each.cores.value >= 4 * each.gpus.value
+
+
+@pytest.mark.parametrize("name", [name for name in hardware.devices() if hardware.device(name).kind == "gpu"])
+def test_a_gpu_names_the_server_that_it_is_sold_in(name: str) -> None:
+    """T4 and RTX 2080 Ti are those of the published clusters, which the default question is of."""
+    sold_in = hardware.device(name).sold_in
+    if sold_in is None:
+        assert name in ("t4", "rtx-2080-ti")
+        return
+    server = hardware.host(sold_in)
+    assert server.device in (name, None)
+    assert server.device is not None or hardware.device(name).nvlink is None, "a module's server knows its links"
+
+
+def test_gpus_in_use_have_the_adapters_next_to_them() -> None:
+    """p4d.24xlarge: 4 adapters of 100 Gbit/s, each below one switch with two of its 8 GPUs; p5: 32, four a GPU."""
+    server, more = hardware.host("p4d.24xlarge"), hardware.host("p5.48xlarge")
+    rates = [hardware.network_of(server, used) for used in (None, 8, 4, 3, 2, 1)]
+    assert rates == [units.bandwidth(f"{rate}Gbps") for rate in (400, 400, 200, 200, 100, 100)]
+    assert hardware.network_of(more, 3) == units.bandwidth("1200Gbps")
+    assert hardware.network_of(hardware.host("generic-16"), 1) is None
 
 
 def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:

@@ -75,7 +75,7 @@ def test_servers_may_have_devices_of_files(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "my_gpu.yaml: is not a device; it has the keys title, kind, link, memory"),
+        ("", "my_gpu.yaml: is not a device; it has the keys title, kind, link, sold_in, memory"),
         ("title: x", "my_gpu.yaml: kind, link, memory, memory_bandwidth, flops_fp32 are missing"),
         (T4.replace("kind: gpu\n", ""), "my_gpu.yaml: kind is missing"),
         (T4 + "memmory: 1", "my_gpu.yaml, memmory: unknown key; did you mean 'memory'?"),
@@ -187,7 +187,9 @@ def test_it_has_the_price_that_is_given(write_host: Write) -> None:
     rent = book.rent("t4", 8, 2, 4, own)
     assert rent is not None
     assert rent.per_hour == 4.0
-    assert PriceBook().rent("t4", 8, 2, 4, own) is None, "an instance has its own price or none"
+    nearest = PriceBook().rent("t4", 8, 2, 4, own)
+    assert nearest is not None
+    assert nearest.of == "g4dn.12xlarge", "its price per GPU, marked"
     assert instance_name(ClusterSpec(gpus=4, host=own, device="t4")) == own
     with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
         PriceBook.of("none.yaml=2USD/h")

@@ -20,9 +20,18 @@ def listed(instance: str, pricing: str = "on-demand") -> Price:
     return found
 
 
-def test_a_cluster_of_no_instance_pays_for_gpus_at_the_least_price() -> None:
+def test_a_cluster_of_no_instance_pays_for_gpus_at_the_price_of_the_nearest_instance() -> None:
+    """The nearest has the most similar number of GPUs; the price says whose it is."""
+    assert of_t4s(PriceBook(), 8, 8).of == "g4dn.metal"
+    assert of_t4s(PriceBook(), 8, 2).of == "g4dn.xlarge", "as near as one of four GPUs, and cheaper"
+    assert of_t4s(PriceBook(), 8, 4, "g4dn.12xlarge").of == ""
+    assert of_t4s(PriceBook.of("t4=1USD/h")).of == ""
+    server = PriceBook().rent("h100", 8, 1, 8, "hgx-h100-8")
+    assert server is not None
+    assert server.per_hour == pytest.approx(55.04)
+    assert server.of == "p5.48xlarge"
     least = min(price.usd_per_gpu_hour for price in hardware.prices("t4") if price.pricing == "on-demand")
-    rent = of_t4s(PriceBook())
+    rent = of_t4s(PriceBook(), 8, 2)
     assert rent.per_hour == 8 * least
     assert rent.text.startswith("0.526 USD/h a GPU (g4dn.xlarge, us-east-1, on-demand, ")
 
@@ -32,11 +41,11 @@ def test_a_cluster_of_instances_pays_for_whole_ones() -> None:
     assert of_t4s(PriceBook(), 8, 4, "g4dn.12xlarge").per_hour == 2 * price
     assert of_t4s(PriceBook(), 6, 4, "g4dn.12xlarge").per_hour == 2 * price, "the second is rented whole"
     eight = of_t4s(PriceBook(), 8, 8, "g4dn.12xlarge")
-    assert eight.text.startswith("0.526 USD/h a GPU"), "no such instance has eight"
+    assert eight.text.startswith("0.978 USD/h a GPU"), "no such instance has eight; the nearest that has is g4dn.metal"
 
 
 def test_spot_prices_are_others_than_on_demand_ones() -> None:
-    spot = of_t4s(PriceBook.of(pricing="spot"))
+    spot = of_t4s(PriceBook.of(pricing="spot"), 8, 2)
     assert spot.per_hour == pytest.approx(8 * 0.062699)
     assert "spot" in spot.text
     assert PriceBook.of(pricing="spot").rent("a10g", 1, 1, 1, None) is None
@@ -48,7 +57,9 @@ def test_no_price_of_another_cloud_stands_for_an_instance() -> None:
     spot = PriceBook.of(pricing="spot")
     assert of_t4s(spot, 8, 4, "Standard_NC64as_T4_v3").per_hour == pytest.approx(2 * 0.518758)
     assert spot.rent("t4", 8, 2, 4, "g4dn.12xlarge") is None, "no spot price of AWS is in the catalogue"
-    assert PriceBook().rent("l4", 4, 1, 4, "g2-standard-48") is None, "no price of Google's L4s is in the catalogue"
+    google = PriceBook().rent("l4", 4, 1, 4, "g2-standard-48")
+    assert google is not None
+    assert google.of == "g6.12xlarge", "no price of Google's L4s is in the catalogue: that of another cloud, marked"
     assert PriceBook.of("g4dn.metal=1USD/h").rent("t4", 4, 1, 4, "g4dn.12xlarge") is not None, "its own, as listed"
     rent = PriceBook.of("t4=0.2USD/h", pricing="spot").rent("t4", 8, 2, 4, "g4dn.12xlarge")
     assert rent is not None

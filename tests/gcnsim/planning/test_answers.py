@@ -22,7 +22,7 @@ from gcnsim.planning.answer import confidence_text, times_as_fast
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.certainty import how_to_measure, measure_first
 from gcnsim.planning.recommend import Choice
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import AssumptionEffect
 from gcnsim.scenario import MOST_GPUS, SCHEMA, Scenario, from_mapping
 from gcnsim.simulation.open_source import open_source
@@ -87,7 +87,6 @@ def test_nothing_is_named_where_nothing_stands_out(effects: list[AssumptionEffec
         ("pcie3-x16.latency_s", "on one server, then gcnsim calibrate"),
         ("ethernet.efficiency", "--set cluster.figures=ethernet.efficiency=SHARE"),
         ("ethernet.latency_s", "--set cluster.figures=ethernet.latency_s=VALUE"),
-        ("cluster.transport", "--transport direct or --transport staged"),
         ("workload", "partition your own graph (--graph)"),
         ("partition", "partition your own graph (--graph)"),
     ],
@@ -179,7 +178,7 @@ def test_an_answer_does_not_depend_on_how_a_file_is_called(tmp_path: Path) -> No
         (tmp_path / name).write_text(source, encoding="utf-8")
         cluster = {"gpus": 2, "gpus_per_server": 1, "device": str(tmp_path / name)}
         scenario = from_mapping({"schema": SCHEMA, "cluster": cluster, "run": {"iterations": 3}}, "test")
-        times.append(StudyCache(scenario).candidate(scenario).times.tolist())
+        times.append(Studies(scenario).candidate(scenario).times.tolist())
     assert times[0] == times[1]
 
 

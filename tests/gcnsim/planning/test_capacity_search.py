@@ -12,7 +12,7 @@ from gcnsim.planning.capacity_goal import COST, GPUS, TIME, Goal
 from gcnsim.planning.capacity_search import Option, search
 from gcnsim.planning.capacity_settings import Machines, considered
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.workload.caching import CacheSize
 
@@ -29,18 +29,18 @@ GRID = Machines(
 
 
 @pytest.fixture(scope="module")
-def studies() -> StudyCache:
-    return StudyCache(BASE)
+def studies() -> Studies:
+    return Studies(BASE)
 
 
 @pytest.fixture(scope="module")
-def every(studies: StudyCache) -> list[Scenario]:
+def every(studies: Studies) -> list[Scenario]:
     clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
     return list(considered(studies, BASE, clusters, GRID, RULE).settings)
 
 
 @pytest.fixture(scope="module")
-def all_options(studies: StudyCache, every: list[Scenario]) -> list[Option]:
+def all_options(studies: Studies, every: list[Scenario]) -> list[Option]:
     """Every setting simulated, without any pruning."""
     found = search(studies, every, Goal(minimise=TIME), PriceBook())
     known = {option.scenario for option in found.options}
@@ -58,7 +58,7 @@ GOALS = [
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.text)
 def test_the_choice_is_that_of_brute_force(
-    goal: Goal, studies: StudyCache, every: list[Scenario], all_options: list[Option]
+    goal: Goal, studies: Studies, every: list[Scenario], all_options: list[Option]
 ) -> None:
     found = search(studies, every, goal, PriceBook())
     chosen = best_of([option for option in found.options if option.meets(goal)], goal)
@@ -66,7 +66,7 @@ def test_the_choice_is_that_of_brute_force(
     assert [option.scenario for option in chosen[:1]] == [option.scenario for option in wanted[:1]]
 
 
-def test_something_is_pruned_and_all_is_counted(studies: StudyCache, every: list[Scenario]) -> None:
+def test_something_is_pruned_and_all_is_counted(studies: Studies, every: list[Scenario]) -> None:
     found = search(studies, every, Goal(iteration_s=1.0), PriceBook())
     content = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
     assert found.missed > 0
@@ -79,7 +79,7 @@ def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None
     assert all(option.candidate.iteration_s >= option.setting.least_s for option in all_options)
 
 
-def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list[Scenario]) -> None:
+def test_what_may_be_recommended_keeps_the_rule(studies: Studies, every: list[Scenario]) -> None:
     clusters = list(dict.fromkeys(scenario.cluster for scenario in every))
     rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
     kept = considered(studies, BASE, clusters, GRID, rule).settings
@@ -87,7 +87,7 @@ def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list
     assert all(item.method.sampling().whole and item.method.tau == 0 for item in kept)
 
 
-def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: StudyCache) -> None:
+def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: Studies) -> None:
     goal, rule = Goal(minimise=COST), replace(RULE, min_sampling_rate=1.0, max_staleness=1)
     chosen = []
     for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
@@ -100,7 +100,7 @@ def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies
     assert chosen[1].price <= 1.03 * min(option.price for option in found.options if option.meets(goal))
 
 
-def test_machines_that_cost_nothing_are_compared_by_time(studies: StudyCache, every: list[Scenario]) -> None:
+def test_machines_that_cost_nothing_are_compared_by_time(studies: Studies, every: list[Scenario]) -> None:
     book = PriceBook.of(price=["t4=0USD/h"])
     found = search(studies, every, Goal(minimise=COST), book)
     assert best_of(found.options, Goal(minimise=COST))[0].scenario.cluster.device == "t4"

@@ -14,7 +14,7 @@ from gcnsim.api import simulate, what_if
 from gcnsim.api.question import settings
 from gcnsim.planning.alternatives import path_steps
 from gcnsim.planning.measured import read_measurement
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.report.answer.table import render_table
 from gcnsim.results import MeasuredReport
 from gcnsim.scenario import Scenario, from_mapping
@@ -154,7 +154,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
 def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], count: int) -> None:
     mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
     base = from_mapping(mapping | {"method": {"name": "full-graph"}}, "test")
-    shop = StudyCache(base)
+    shop = Studies(base)
 
     def at(gpus: int) -> Scenario:
         return replace(base, cluster=replace(base.cluster, gpus=gpus))

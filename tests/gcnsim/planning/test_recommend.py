@@ -25,7 +25,7 @@ from gcnsim.planning.recommend import (
     rate_of,
 )
 from gcnsim.planning.settings import candidates, shortlist
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation.open_assumptions import mean_counts
 from gcnsim.simulation.source import RangeEnd
@@ -129,14 +129,14 @@ def test_candidates_are_of_the_allowed_methods_alone(methods: tuple[str, ...]) -
 def test_what_a_method_does_not_allow_is_no_candidate() -> None:
     # Sums over neighbours that are made beforehand cannot be of edges drawn anew.
     base = replace(scenario(), workload=replace(scenario().workload, preaggregate=True))
-    scenarios = shortlist(StudyCache(base), base, Rule(("full-graph", "psc-gcn"), named=True))
+    scenarios = shortlist(Studies(base), base, Rule(("full-graph", "psc-gcn"), named=True))
     assert {item.method.epsilon for item in scenarios} == {1.0}
-    assert shortlist(StudyCache(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
+    assert shortlist(Studies(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
 
 
 def test_of_equally_fast_settings_the_mildest_is_chosen_unless_an_asked_one_is_faster() -> None:
     base = scenario()
-    shop = StudyCache(base)
+    shop = Studies(base)
     pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
     fastest = min(pool, key=lambda candidate: candidate.epoch_s)
     chosen = choose(pool, [], Rule())
@@ -155,7 +155,7 @@ def test_what_fits_is_considered_before_what_does_not() -> None:
         "workload": {"dataset": "reddit", "hidden": 1024},
     }
     base = from_mapping(mapping, "test")
-    shop = StudyCache(base)
+    shop = Studies(base)
     assert {shop.fits(candidate) for candidate in candidates(base, Rule())} == {False, True}
     assert shop.fits(shortlist(shop, base, Rule())[0])
 
@@ -285,7 +285,7 @@ def test_the_fewest_gpus_and_the_cheapest_are_told_beside_it(several: Mapping[st
 
 def test_the_share_of_draws_is_a_recount_of_them() -> None:
     base = scenario()
-    shop = StudyCache(base)
+    shop = Studies(base)
     pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
     chosen = choose(pool, [], Rule())
     mine = (chosen.estimate.times * chosen.estimate.result.per_epoch).tolist()
@@ -300,7 +300,7 @@ def test_the_share_of_draws_is_a_recount_of_them() -> None:
 
 def test_mean_counts_keep_totals() -> None:
     base = scenario()
-    shop = StudyCache(base)
+    shop = Studies(base)
     counts = shop.accesses.counts(base, 602, RangeEnd.LIKELY)
     mean = mean_counts(counts)
     assert mean.iterations == 1

@@ -18,7 +18,7 @@ from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.candidate import PRECISION, central
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.steps import _changes, next_steps, no_effect, one_server_more, possible_changes
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 
@@ -35,9 +35,9 @@ def scenario(method: Mapping[str, Any], **cluster: object) -> Scenario:
     return from_mapping(mapping, "test")
 
 
-def stepped(base: Scenario, *methods: str) -> tuple[StudyCache, dict[str, Step], dict[str, str]]:
+def stepped(base: Scenario, *methods: str) -> tuple[Studies, dict[str, Step], dict[str, str]]:
     """The studies, the steps by knob, and why knobs have no effect."""
-    shop = StudyCache(base)
+    shop = Studies(base)
     steps, idle = next_steps(shop, base, Rule(methods, named=True) if methods else Rule())
     assert not {step.knob for step in steps} & {item.knob for item in idle}, "a knob has an effect or has none"
     order = [(step.fits is False, -step.gain) for step in steps]
@@ -120,7 +120,7 @@ def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
 
 def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:
     """Of the steps that were left unsimulated, by what share a simulation does change the time."""
-    shop = StudyCache(base)
+    shop = Studies(base)
     _, idle = next_steps(shop, base, rule)
     now = shop.result(base).metrics.iteration_s
     found = {}
@@ -154,7 +154,7 @@ def test_a_step_that_is_not_simulated_changes_less_than_a_percent(
 
 def test_a_step_of_gpus_goes_on_beyond_the_last_profile() -> None:
     last = scenario(PSC, gpus=32, gpus_per_server=8)
-    knobs = {move.knob for move in possible_changes(StudyCache(last), last, Rule(), {"tau"})}
+    knobs = {move.knob for move in possible_changes(Studies(last), last, Rule(), {"tau"})}
     assert {"gpus", "bandwidth", "placement of parts"} <= knobs
     assert "tau" not in knobs
 
@@ -167,7 +167,7 @@ def test_parts_placed_evenly_on_servers_are_a_step() -> None:
     assert step.gain > 0.02
     for known in ("as-numbered", "balanced"):
         chosen = replace(base, partition=replace(base.partition, placement=known))
-        knobs = {move.knob for move in possible_changes(StudyCache(base), chosen, Rule(), ())}
+        knobs = {move.knob for move in possible_changes(Studies(base), chosen, Rule(), ())}
         assert "placement of parts" not in knobs
 
 

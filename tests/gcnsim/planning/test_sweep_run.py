@@ -74,17 +74,10 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
         epsilon=[0.1, 1.0],
     )
     points = {_setting(row): row for row in found.rows()}
-    drawn = {(draw.cluster.gpus, draw.cluster.bandwidth, draw.method) for draw in answered.studies.with_draws}
-    compared = 0
     assert len(points) == len(answered.rows) == 42
     for row in answered.rows:
         point = points[_setting(row)]
-        simulated = any((row.gpus, row.bandwidth_bytes_per_s, row.method) == (a, b, c.name) for a, b, c in drawn)
-        compared += not simulated
-        # Of a few settings what-if simulates the draws of the assumptions too.
-        names = [name for name in OF_ROW if not (simulated and name in ("iteration_s_low", "iteration_s_high"))]
-        assert {name: getattr(point, name) for name in names} == {name: getattr(row, name) for name in names}
-    assert compared >= 20
+        assert {name: getattr(point, name) for name in OF_ROW} == {name: getattr(row, name) for name in OF_ROW}
 
 
 def _setting(row: Any) -> Any:

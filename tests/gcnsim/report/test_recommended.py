@@ -66,7 +66,7 @@ def test_a_budget_that_only_what_is_too_large_keeps_says_so() -> None:
     }
     answer = gcnsim.recommend(**question, budget="0.6USD/h", iterations=4, processes=1)
     assert answer.payload["search"]["too_large"] > 0
-    assert "fits the GPUs' memory and costs 0.6 USD an hour or less" in answer.payload["verdict"]
+    assert "fits the memory and costs 0.6 USD an hour or less" in answer.payload["verdict"]
 
 
 def test_of_a_missed_budget_no_chance_and_no_knob_without_effect_is_named() -> None:

@@ -261,3 +261,30 @@ def test_the_schema_describes_every_field_and_its_own_defaults() -> None:
     own = {f"method.{knob}" for knob in all_knobs() if knob not in KNOBS or knob == "rate"}
     overrides = [f"{path}={default}" for path, _, _, default, _ in rows if path not in own]
     assert read("", *overrides).cluster.bandwidth == ClusterSpec().bandwidth
+
+
+def test_a_device_alone_means_the_server_that_it_is_sold_in() -> None:
+    """HGX H100: eight GPUs, a card of 400 Gbit/s each; the clusters of T4 and RTX 2080 Ti are the published ones."""
+    board = read("cluster: {device: h100, gpus: 8}").cluster
+    assert (board.host, board.gpus_per_server, board.servers) == ("hgx-h100-8", 8, 1)
+    assert (board.bandwidth, board.link) == (4e11, "infiniband-ndr")
+    for name in ("t4", "rtx-2080-ti"):
+        published = read(f"cluster: {{device: {name}}}").cluster
+        assert (published.host, published.gpus_per_server, published.bandwidth) == ("generic-16", 2, 1.875e9)
+    mapping = to_mapping(read("cluster: {device: h100, gpus: 8}"))
+    assert from_mapping(mapping, "again").cluster == board
+
+
+def test_what_is_given_goes_before_the_server_of_a_device() -> None:
+    given = read("cluster: {device: h100, gpus: 8, gpus_per_server: 2}").cluster
+    assert (given.servers, given.bandwidth) == (4, 1e11), "two GPUs have the two cards next to them"
+    ethernet = read("cluster: {device: h100, gpus: 16, bandwidth: 25Gbps}").cluster
+    assert (ethernet.bandwidth, ethernet.link) == (3.125e9, "ethernet")
+    plain = read("cluster: {device: h100, gpus: 8, host: generic-16}").cluster
+    assert (plain.gpus_per_server, plain.bandwidth) == (2, 1.875e9)
+
+
+def test_one_gpu_of_an_instance_has_the_adapters_next_to_it() -> None:
+    one = read("cluster: {host: p4d.24xlarge, gpus: 4, gpus_per_server: 1}").cluster
+    assert one.bandwidth == 12.5e9, "one of four adapters of 100 Gbit/s serves two of eight GPUs"
+    assert read("cluster: {host: p4d.24xlarge, gpus: 8}").cluster.bandwidth == 50e9

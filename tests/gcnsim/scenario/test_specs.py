@@ -166,7 +166,7 @@ P4D = {"host": "p4d.24xlarge", "device": "a100-40", "bandwidth": "400Gbps"}
         ),
         ({"device": "t4", "bandwidth": "3200Gbps"}, ("one adapter carries (400Gbps", "all adapters of an instance")),
         ({"device": "t4", "bandwidth": "100GB/s"}, ("100 GB/s for 100 Gbps?",)),
-        ({"device": "h100", "bandwidth": "6400Gbps"}, ("8 adapters carry, one a GPU",)),
+        ({"device": "h100", "bandwidth": "6400Gbps"}, ("a hgx-h100-8 has", "8 adapters together", "both directions")),
         ({"link": "ethernet-25g", "bandwidth": "100Gbps"}, ("25Gbps, ethernet-25g",)),
         (P4D | {"bandwidth": "800Gbps"}, ("a p4d.24xlarge has", "4 adapters together", "both directions")),
         (P4D | {"gpus": 24, "bandwidth": "1200Gbps"}, ("all 3 servers added?",)),

@@ -9,7 +9,7 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.planning.measured import beside_measured, read_measurement
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation import Result, simulate_scenario
 from gcnsim.simulation.diagnosis import impossible, impossible_time, least_wire_s, utilization_of
@@ -53,7 +53,7 @@ def test_a_time_that_a_smaller_boundary_allows_is_not_called_impossible() -> Non
     """Of a graph that is known by its sizes the boundary may be little more than half of the likely one."""
     for dataset, share, wrong in (("ogbn-arxiv", 0.5, False), ("ogbn-arxiv", 0.1, True), ("reddit", 0.5, True)):
         scenario = make_scenario(dataset)
-        shop = StudyCache(scenario)
+        shop = Studies(scenario)
         row = shop.candidate(scenario)
         seconds = share * least_wire_s(row.result)
         (content,) = beside_measured(shop, [read_measurement(f"{seconds * 1e3:.6f}ms")], [row])
@@ -110,7 +110,7 @@ def simulated(**cluster: Any) -> Result:
     requested = {"workload": {"dataset": "reddit"}, "run": {"iterations": 4}, "method": {"name": "full-graph"}}
     machine = {"cluster": {"bandwidth": "5Gbps"} | cluster}
     scenario = from_mapping({"schema": "gcnsim.scenario/1", **requested, **machine}, "test")
-    return StudyCache(scenario, 1).result(scenario)
+    return Studies(scenario, 1).result(scenario)
 
 
 def test_workers_are_as_busy_as_the_metrics_say(result: Result) -> None:

@@ -13,7 +13,7 @@ import gcnsim
 from gcnsim.api import simulate
 from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.batches import batch_memory_of, placement_of, sampler_of
@@ -53,7 +53,7 @@ def test_on_unequal_gpus_the_interval_holds_nearly_every_order_and_the_answer_is
     accesses = open_source(base)
     every = [simulate_scenario(base, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
     assert max(every) > 1.2 * min(every)
-    found = StudyCache(base).estimate(base)
+    found = Studies(base).estimate(base)
     assert found.low_s is not None
     assert found.high_s is not None
     assert np.mean([found.low_s <= seconds <= found.high_s for seconds in every]) >= 0.9
@@ -61,7 +61,7 @@ def test_on_unequal_gpus_the_interval_holds_nearly_every_order_and_the_answer_is
 
 
 def test_the_answer_does_not_depend_on_which_server_is_named_first() -> None:
-    either = [StudyCache(requested).estimate(requested) for requested in map(scenario, ("t4,v100-16", "v100-16,t4"))]
+    either = [Studies(requested).estimate(requested) for requested in map(scenario, ("t4,v100-16", "v100-16,t4"))]
     assert either[0].low_s is not None
     assert either[0].high_s is not None
     assert either[0].low_s <= either[1].iteration_s <= either[0].high_s

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gcnsim.core.ids import FloatArray
-from gcnsim.planning.candidate import alike, least_time
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.candidate import alike, analytic
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule, estimate
@@ -206,7 +206,7 @@ def test_more_staleness_changes_neither_estimates_nor_bounds(machine: str, epsil
         assert alike(other) == first
         assert same(factors(other, accesses, SEED), factors(first, accesses, SEED))
         assert best_lower_s(other, accesses, RangeEnd.LOW) == best_lower_s(first, accesses, RangeEnd.LOW)
-        assert least_time(other, accesses) == least_time(first, accesses)
+        assert analytic(other, accesses) == analytic(first, accesses)
         assert estimated_s(other, accesses) == estimated_s(first, accesses)
 
 
@@ -256,7 +256,7 @@ def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
     scenarios = [scenario(METHODS[name], MACHINES["two servers"]) for name in ("full-graph", "pipegcn")]
     times = []
     for processes in (1, 2):
-        shop = StudyCache(scenarios[0], processes)
+        shop = Studies(scenarios[0], processes)
         shop.prepare([], scenarios)
         times.append([shop.times(item).tobytes() for item in scenarios])
     assert times[0] == times[1]

@@ -13,7 +13,7 @@ from gcnsim.core.streams import stream
 from gcnsim.graph import build_csr
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.steps import next_steps
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.study import Studies
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation.graph_source import GraphSource
 
@@ -81,7 +81,7 @@ def test_of_a_partition_that_somebody_made_no_option_of_ours_is_named(one_sided:
 
 def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str) -> None:
     base = make_scenario(one_sided)
-    studies = StudyCache(base)
+    studies = Studies(base)
     steps, _ = next_steps(studies, base, Rule(("distdgl",), named=True))
     (step,) = (item for item in steps if item.knob == "training nodes")
     assert (step.start, step.end) == ("metis-vol", "metis-vol-by-training-nodes")
@@ -97,7 +97,7 @@ def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str
 
 def test_a_step_to_more_gpus_is_judged_by_the_epoch(one_sided: str) -> None:
     base = make_scenario(one_sided, "graphsage", 10)
-    studies = StudyCache(base)
+    studies = Studies(base)
     steps, idle = next_steps(studies, base, Rule(("graphsage",), named=True))
     (step,) = (item for item in steps if item.knob == "gpus")
     assert "gpus" not in {no_effect.knob for no_effect in idle}

@@ -78,7 +78,7 @@ def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: Curve, tmp_path
 
 def test_page_says_what_was_answered(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     text = " ".join(_page(tmp_path / "page.html", payload, curve).texts)
-    assert "reddit, 6 x T4 in 3 servers, 15 Gbit/s" in text
+    assert "reddit, 6 x T4 in 3 servers of 2, 15 Gbit/s" in text
     provenance = payload["provenance"]
     wanted = [
         payload["recommendation"]["why"],
@@ -95,7 +95,7 @@ def test_page_leads_with_the_verdict_and_how_sure_it_is(answered: dict[str, Any]
     page = _page(tmp_path / "page.html", answered, curve)
     texts = [text.strip() for text in page.texts if text.strip()]
     assert texts[1:4] == [
-        "reddit, 6 x T4 in 3 servers, 15 Gbit/s",
+        "reddit, 6 x T4 in 3 servers of 2, 15 Gbit/s",
         "UNCALIBRATED",
         answered["recommendation"]["verdict"],
     ]

@@ -12,7 +12,8 @@ EVERY: Final = "gcnsim.help-all"
 
 
 class GroupedCommand(click.Command):
-    """groups: the names of its options by title. rare: those that `--help` leaves out and `--help-all` shows.
+    """groups: the names of its options by title; commands may share them. rare: those that `--help` leaves out and
+    `--help-all` shows.
 
     An option in no group is listed with the last one.
     """
@@ -46,7 +47,7 @@ class GroupedCommand(click.Command):
                 left_out += 1
             else:
                 rows[group_of.get(str(parameter.name), last)].append(record)
-        for title, records in rows.items():
+        for title, records in ((title, records) for title, records in rows.items() if records):
             with formatter.section(title):
                 formatter.write_dl(records)
         if left_out:
