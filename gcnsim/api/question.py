@@ -129,7 +129,9 @@ def _lists(section: str) -> tuple[str, ...]:
 
 
 MACHINE: Final = _lists("cluster")
-KNOBS_ASKED: Final = _lists("method")
+BATCHES_ASKED: Final = ("batch", "fanout")
+"""Options of mini-batches alone, whose values multiply the rows of the methods that have them."""
+KNOBS_ASKED: Final = tuple(name for name in _lists("method") if name not in BATCHES_ASKED)
 
 
 @keywords(WhatIf)
@@ -220,6 +222,9 @@ def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Sce
         servers.append(base_of(sections, others, file))
     base = replace(servers[0], faults=(*servers[0].faults, *faults))
     knobs = {name: values for name in KNOBS_ASKED if (values := listed(getattr(question, name)))}
+    for name in BATCHES_ASKED:
+        if own_values := listed(getattr(question, name)):
+            chosen[name] = tuple(value for text in own_values for value in read_knob(f"method.{name}={text}")[1])
     named = _named(question, file)
     if question.method is None:
         named = those_measured(named, base, question.note) or named

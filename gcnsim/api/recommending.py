@@ -160,7 +160,10 @@ def _scenario(question: Recommend, graph: str | Path | Graph | None, **machine: 
     sections = sections_of(question, graph, machine)
     if not (question.device or question.bandwidth):
         sections["cluster"].pop("gpus_per_server", None)
-    return base_of(sections | {"method": {"name": DEFAULT}}, question.overrides)
+    # Knobs that are set belong to the methods named, the first of which has them.
+    own = any(str(text).strip().startswith("method.") for text in question.overrides)
+    name = next(iter(_methods(question)), DEFAULT) if own else DEFAULT
+    return base_of(sections | {"method": {"name": name}}, question.overrides)
 
 
 def _goal(question: Recommend) -> Goal:

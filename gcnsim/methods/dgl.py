@@ -5,9 +5,8 @@ in the process that trains it (`num_workers=0`), graph and rows lie in host memo
 `mixed`), or on every GPU (`puregpu`). Reading: they lie on the GPU where they fit, as people choose the mode. Where the
 host draws, 4 threads do (`num_workers=4` of DGL's user guide, 6.1), ahead. What PaGraph describes as DGL's workflow is
 `sampler_device: cpu`, `features: host`: rows are picked out of host memory, copied and trained in turn. All GPUs share
-the graph, and the training nodes are shuffled together. Readings: `fanout` 2 in every layer and `batch` 6000, as
-PaGraph sets them; `layer_sizes` draws so many nodes per layer instead, among the neighbours of the next layer.
-Assumption: nothing is lost to workers that share cores beyond their even share.
+the graph, and the training nodes are shuffled together. Reading: `layer_sizes` draws so many nodes per layer instead,
+among the neighbours of the next layer. Assumption: nothing is lost to workers that share cores beyond their even share.
 """
 
 from __future__ import annotations

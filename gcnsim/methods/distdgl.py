@@ -3,9 +3,9 @@
 Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describes. Every server holds the nodes of its
 workers' parts; a worker's batches are training nodes of its own part, so most of a neighbourhood is near. Drawing, rows
 and training follow one another: ids go to the owners, which pick the rows and send them. Readings: neighbours are drawn
-`fanout` by number (10) or share (10%) in each layer, or `layer_sizes` nodes per layer; 10 in every layer if nothing
-is said; the trainer's process draws each batch before it trains (`--num_samplers 0` of DGL's distributed example), from
-host memory. Assumption: the drawn structure is local, so drawing needs no messages; only feature rows travel.
+`fanout` by number (10) or share (10%) in each layer, or `layer_sizes` nodes per layer; the trainer's process draws each
+batch before it trains (`--num_samplers 0` of DGL's distributed example), from host memory. Assumption: the drawn
+structure is local, so drawing needs no messages; only feature rows travel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class DistDgl(NeighbourBatches):
     name: ClassVar[str] = "distdgl"
     about: ClassVar[str] = "mini-batches of a server's own nodes, rows of other servers fetched before each"
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
-    usual_fanout: ClassVar[int] = 10
     usual: ClassVar[Placement] = IN_TURN
     scripts: ClassVar[Placement] = IN_TURN
     rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)

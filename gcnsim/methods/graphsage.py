@@ -20,7 +20,6 @@ class GraphSage(NeighbourBatches):
 
     name: ClassVar[str] = "graphsage"
     about: ClassVar[str] = "mini-batches of any nodes, rows of other servers fetched before each"
-    usual_fanout: ClassVar[int] = 10
     usual: ClassVar[Placement] = IN_TURN
     scripts: ClassVar[Placement] = IN_TURN
     rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)

@@ -268,8 +268,12 @@ def _other_rule(studies: Studies, chosen: Option, option: str, rule: Rule, goal:
         settings = []
     if not settings:
         return None
-    work, rate = chosen.work, chosen.setting.rate
-    options = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
+    rate = chosen.setting.rate
+    # Of another method an epoch may take other iterations.
+    works = [replace(chosen.work, per_epoch=found.per_epoch) for found in studies.analytic(settings)]
+    options = simulate(
+        studies, [Setting(setting, work, 0.0, rate) for setting, work in zip(settings, works, strict=True)]
+    )
     best = mildest(options, (), lambda one: one.scenario, lambda one: one.seconds)
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None

@@ -266,27 +266,37 @@ def runner_up(
         return None
     times = other.over(chosen)
     faster = float((times < 1.0).mean())
-    cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
-    return RunnerUp(
-        point_of(studies, other, goal, book, first), _why(chosen, other, goal, faster, cheaper), faster, cheaper
-    )
+    cheaper = float((times * _rates(other, chosen) < 1.0).mean())
+    why = _why(chosen, other, goal, faster, cheaper)
+    return RunnerUp(point_of(studies, other, goal, book, first), why, faster, cheaper)
+
+
+def _rates(one: Option, other: Option) -> float:
+    """Return the ratio of two prices per hour, or of the numbers of GPUs if one of them has no price."""
+    prices = one.work.per_hour, other.work.per_hour
+    return one.gpus / other.gpus if prices[0] is None or prices[1] is None else cost_ratio(prices[0], prices[1])
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:
-    """Return why the other option lost, and with what confidence."""
-    time, cost = other.seconds / chosen.seconds, cost_ratio(other.price, chosen.price)
-    slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
-    if (slower, dearer) == ("not slower", "not dearer"):
-        return "as fast, at the same cost"
+    """Return why the other option lost, and with what confidence; of machines without a price, their GPU-hours."""
+    priced = chosen.cost is not None and other.cost is not None
+    time = other.seconds / chosen.seconds
+    slower = _apart(time, "slower", "faster")
+    if not priced:
+        dearer, less = _apart(time * _rates(other, chosen), "more GPU-hours", "fewer GPU-hours"), "in fewer GPU-hours"
+    else:
+        dearer, less = _apart(time * _rates(other, chosen), "dearer", "cheaper"), "cheaper"
+    if slower == "not slower" and dearer.startswith("not "):
+        return "as fast, at the same cost" if priced else "as fast, in as many GPU-hours"
     if goal.minimise == COST and chosen.price == 0.0:
         both = "both cost nothing; " if other.price == 0.0 else f"{dearer}; "
         first, sure = f"{both}{slower}", _often("faster", faster)
     elif goal.minimise == COST:
-        first, sure = f"{dearer} and {slower}", _often("cheaper", cheaper)
+        first, sure = f"{dearer} and {slower}", _often(less, cheaper)
     elif goal.minimise == GPUS and other.gpus > chosen.gpus:
         return f"{plural(other.gpus - chosen.gpus, 'GPU')} more; {dearer} and {slower}"
     elif goal.minimise == GPUS:
-        first, sure = f"as many GPUs, {dearer} and {slower}", _often("cheaper", cheaper)
+        first, sure = f"as many GPUs, {dearer} and {slower}", _often(less, cheaper)
     else:
         first, sure = f"{slower} and {dearer}", _often("faster", faster)
     return f"{first}{sure}"
@@ -297,13 +307,16 @@ def _often(what: str, share: float | None) -> str:
     return "" if share is None else f"; {what} in {100 * share:.0f} % of the draws"
 
 
+AS_MUCH: Final = {"slower": "as slow", "dearer": "as dear", "more GPU-hours": "the GPU-hours"}
+
+
 def _apart(ratio: float, more: str, less: str) -> str:
     if abs(ratio - 1.0) < 0.0005:
         return f"not {more}"
     if ratio == inf:
         return f"{more}, since the choice costs nothing"
     if ratio >= 2.0:
-        return f"{format_number(ratio, 2)} times as {'slow' if more == 'slower' else 'dear'}"
+        return f"{format_number(ratio, 2)} times {AS_MUCH[more]}"
     return f"{format_number(100 * abs(ratio - 1.0), 2)} % {more if ratio > 1.0 else less}"
 
 

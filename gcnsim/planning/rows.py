@@ -10,12 +10,14 @@ from typing import Any, Final
 from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import USD, PriceBook, Rent
+from gcnsim.methods import Method, NeighbourBatches
 from gcnsim.planning.candidate import Estimate, baseline_of, full_graph
 from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
 from gcnsim.simulation.run import fits
+from gcnsim.workload.knobs import BATCH, usual_fanout
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -72,7 +74,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         bottleneck=limit.word,
         iterations_per_epoch=result.per_epoch,
         epoch_s=epoch_s,
-        setting=knob_text(method),
+        setting=setting_words(method, result.layers),
         memory_bytes=None if result.memory is None else most(result).total,
         fits=result.fits,
         limited_by=limit.text,
@@ -89,6 +91,19 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         price=None if rent is None else rent.text,
         price_of=None if rent is None else rent.of or None,
     )
+
+
+def setting_words(method: Method, layers: int) -> str:
+    """Return the knobs of a method without a column: those that differ from the default, and of neighbours drawn around
+    a batch both its size and the fan-out, which decide the time."""
+    if not isinstance(method, NeighbourBatches):
+        return knob_text(method)
+    words = [knob_text(method)]
+    if method.fanout is None and method.layer_sizes is None:
+        words.insert(0, f"fanout {','.join(map(str, usual_fanout(layers)))}")
+    if method.batch == BATCH.default:
+        words.insert(0, f"batch {method.batch}")
+    return ", ".join(filter(None, words))
 
 
 MOST_BASELINES: Final = 100_000

@@ -1,5 +1,6 @@
 """The scenario: one validated question, its fields and options, and the machine that it resolves to."""
 
+from gcnsim.scenario.brought import of_host
 from gcnsim.scenario.catalogue_fields import figure_text
 from gcnsim.scenario.faults import (
     Background,
@@ -17,7 +18,6 @@ from gcnsim.scenario.load import (
     SCHEMA,
     from_mapping,
     load_scenario,
-    of_host,
     paths,
     put_over,
     read_knob,

@@ -124,7 +124,7 @@ def _declared(kind: type[Method], knob: str) -> Knob:
 
 
 def _default(knob: Knob) -> object:
-    return knob.rule.write(knob.standard)
+    return None if knob.standard is None else knob.rule.write(knob.standard)
 
 
 def setting_text(method: Method) -> str:

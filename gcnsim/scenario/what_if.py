@@ -46,10 +46,21 @@ class WhatIf(Question):
         noun="a share (0.1 or 10%)",
         after="cache",
     )
+    batch: Some[int] | None = option(
+        "Training nodes in a worker's mini-batch", "method.batch", many=LIST, default="1024", after="rate"
+    )
+    fanout: Some[str] | None = option(
+        "Neighbours drawn per node in each layer, the input's first, e.g. 5,10,15",
+        "method.fanout",
+        many=REPEATABLE,
+        metavar="N,N,...",
+        default="10,25 of two layers, 5,10,15 of three",
+        after="batch",
+    )
     cache_policy: str | None = option(
         "Which rows are cached: inclusion (likeliest to be needed), degree or random",
         "method.cache_policy",
-        after="rate",
+        after="fanout",
     )
     norms: str | Path | None = option(
         "Node norms from a training run; variance-reduced sampling uses them", "method.norms", after="cache_policy"

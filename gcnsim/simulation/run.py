@@ -76,7 +76,7 @@ class Result:
     calibration's error. settled: whether the run reached its steady state; if not, `high` extends to the value it was
     drifting towards. warm_up: iterations before the measured ones. per_epoch: iterations in which every training node
     is trained once. memory: the GPU memory of each worker; None without a memory law. server_memory: that of each
-    server; None for workers on CPU cores. law_share: the part of the
+    server; None for workers on CPU cores. layers: of the model. law_share: the part of the
     half-width that comes from errors of cost laws (independent errors, whose squares add up).
     """
 
@@ -94,6 +94,7 @@ class Result:
     law_share: float = 0.0
     memory: tuple[Memory, ...] | None = None
     server_memory: tuple[ServerMemory, ...] | None = None
+    layers: int = 0
 
     @cached_property
     def limit(self) -> Limit:
@@ -309,5 +310,6 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
         per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
         law_share=left_out / chance if chance else 0.0,
         memory=shared("memory", scenario, (counts,), lambda: memory_of(scenario, counts, model.shapes)),
+        layers=len(model.shapes),
         server_memory=server_memory_of(scenario, counts, model.shapes),
     )

@@ -211,7 +211,8 @@ GAMMA: Final = Knob(
     (),
     "decay of the running average of received rows or gradients (PipeGCN's smoothing)",
 )
-BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 6000, (), "training nodes in a worker's mini-batch")
+BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 1024, (), "training nodes in a worker's mini-batch")
+"""1,024 seeds, as in the public examples of DGL (node_classification.py) and PyG (ogbn_products_sage.py)."""
 FANOUT: Final = Knob(
     "fanout",
     "%",
@@ -221,8 +222,25 @@ FANOUT: Final = Knob(
     False,
     None,
     (),
-    "neighbours drawn per node, a number or share for each layer; none: 2 per layer, 10 for distdgl and graphsage",
+    "neighbours drawn per node, a number or share for each layer, the input's first; none: 10,25 of two layers, "
+    "5,10,15 of three, 10 in each of others",
 )
+
+_EXAMPLES: Final[Mapping[int, PerLayer]] = {2: (10, 25), 3: (5, 10, 15)}
+
+
+def usual_fanout(layers: int) -> PerLayer:
+    """The neighbours per node that public examples draw in a model of so many layers, the input's layer first.
+
+    Two layers: 25 around the batch and 10 around those (GraphSAGE, section 4). Three: 15, 10 and 5, DGL's
+    NeighborSampler([5, 10, 15]) and PyG's ogbn_products_sage.py. Others: 10 in every layer, as DGL's examples have.
+
+    >>> usual_fanout(3)
+    (5, 10, 15)
+    """
+    return _EXAMPLES.get(layers, (10,) * layers)
+
+
 LAYER_SIZES: Final = Knob(
     "layer_sizes", "", "list", None, None, False, None, (), "nodes drawn per layer, instead of neighbours per node"
 )

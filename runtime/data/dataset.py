@@ -15,9 +15,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gcnsim.core.errors import ScenarioError
+from gcnsim.core.errors import GraphError, ScenarioError
 from gcnsim.core.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, Rank, frozen
 from gcnsim.core.streams import stream
+from gcnsim.core.units import format_bytes
 from gcnsim.graph import Graph
 from gcnsim.graph.parts import Part, Partitioning, own_send_sets, part_of
 
@@ -64,8 +65,12 @@ class Features:
         return width
 
     def rows(self, nodes: IntArray) -> Float32Array:
-        """The rows of `nodes`, float32[k, width], new memory."""
-        out = np.empty((nodes.size, self.width), dtype=np.float32)
+        """The rows of `nodes`, float32[k, width], new memory. Raises GraphError if they do not fit into it."""
+        try:
+            out = np.empty((nodes.size, self.width), dtype=np.float32)
+        except MemoryError:
+            needed = format_bytes(4 * nodes.size * self.width)
+            raise GraphError(f"{needed} of features ({nodes.size:,} nodes) do not fit into memory") from None
         for begin, block in self.blocks(nodes):
             out[begin : begin + block.shape[0]] = block
         return out

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.fields import QuantityRange, Share
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, Knob, PerLayer, knob, knob_of
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, Knob, PerLayer, knob, knob_of, usual_fanout
 from runtime.options import Held, Options, flag
 
 if TYPE_CHECKING:
@@ -138,11 +138,10 @@ class MiniBatch(Method):
 class NeighbourBatches(MiniBatch):
     """Batches of training nodes and the neighbours sampled around them.
 
-    usual_fanout: the default. trains: the training nodes of a worker: any, shuffled together; those of its `own` part;
+    trains: the training nodes of a worker: any, shuffled together; those of its `own` part;
     or those `dealt` to a part that contains their neighbourhoods.
     """
 
-    usual_fanout: ClassVar[int] = 2
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "shuffled"
 
     batch: int = knob(BATCH)
@@ -170,4 +169,4 @@ class NeighbourBatches(MiniBatch):
         """Neighbours per node and nodes per layer, for each layer; one of them is empty."""
         if self.layer_sizes is not None:
             return (), self.layer_sizes
-        return self.fanout or (self.usual_fanout,) * layers, ()
+        return self.fanout or usual_fanout(layers), ()

@@ -44,7 +44,7 @@ from gcnsim.schedule.builder import Dependency
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.trace.counts import AccessCounts, BatchCounts
 from gcnsim.workload import NO_DROPOUT, LayerShape
-from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob
+from gcnsim.workload.knobs import BATCH, FANOUT, LAYER_SIZES, PerLayer, knob, usual_fanout
 from gcnsim.workload.mini_batches import passes, subgraphs
 
 
@@ -149,9 +149,7 @@ class MiniBatch(Method):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourBatches(MiniBatch):
-    """Mini-batches of training nodes and the neighbours sampled around them. usual_fanout: the default."""
-
-    usual_fanout: ClassVar[int] = 2
+    """Mini-batches of training nodes and the neighbours sampled around them."""
 
     batch: int = knob(BATCH)
     fanout: PerLayer | None = knob(FANOUT)
@@ -172,7 +170,7 @@ class NeighbourBatches(MiniBatch):
                     f"method.{name}: {text} is not allowed; the model has {layers} layers, so {layers} numbers"
                 )
         sizes = tuple(int(size) for size in self.layer_sizes or ())
-        fanout = () if sizes else self.fanout or (self.usual_fanout,) * layers
+        fanout = () if sizes else self.fanout or usual_fanout(layers)
         return BatchPlan(fanout, sizes, shapes, shapes[0].d_in)
 
     def epoch(self, nodes: int, training: int, workers: int) -> int:

@@ -251,6 +251,9 @@ def columns_of(
         "memory_bytes": _two_digits([row.memory_bytes or 0.0 for row in rows]),
     }
     names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
+    if keys is None and "epoch_s" in names:
+        # Iterations of mini-batches differ in work: epochs are what compares, so they come first.
+        names = [name for key in names if key != "epoch_s" for name in (("epoch_s", key) if key == "time" else (key,))]
     if all(row.iteration_s_low is None for row in rows):
         names = ["iteration_s" if key == "time" else key for key in names]
     units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}

@@ -23,7 +23,6 @@ class DistDgl(NeighbourBatches):
 
     name: ClassVar[str] = "distdgl"
     draws_ahead: ClassVar[bool] = False
-    usual_fanout: ClassVar[int] = 10
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
 
     def worker(self, context: Context) -> BatchWorker:

@@ -25,7 +25,6 @@ class GraphSage(NeighbourBatches):
 
     name: ClassVar[str] = "graphsage"
     draws_ahead: ClassVar[bool] = False
-    usual_fanout: ClassVar[int] = 10
 
     def worker(self, context: Context) -> BatchWorker:
         """The worker that samples, loads and trains batches."""

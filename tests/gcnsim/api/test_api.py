@@ -306,3 +306,24 @@ def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> Non
     assert float(rows[0]["start_s"]) == first.start_s
     assert found.predicted is not None
     assert timeline_of_result(found.predicted).blocks == predicted.blocks
+
+
+def test_rows_of_mini_batches_say_batch_and_fan_out_and_both_can_be_varied() -> None:
+    plain = gcnsim.what_if(dataset="ogbn-products", gpus=2, method=["dgl", "distdgl"], gpus_per_server=2)
+    assert {row.setting for row in plain.rows} == {"batch 1024, fanout 5,10,15"}
+    varied = gcnsim.what_if(
+        dataset="ogbn-products", gpus=2, method="dgl", batch=[512, 1024], fanout=["5,10,15", "10,10,10"]
+    )
+    assert sorted(row.setting for row in varied.rows) == [
+        "batch 1024, fanout 10,10,10",
+        "batch 1024, fanout 5,10,15",
+        "batch 512, fanout 10,10,10",
+        "batch 512, fanout 5,10,15",
+    ]
+
+
+def test_a_knob_that_is_set_belongs_to_the_method_that_is_named() -> None:
+    found = gcnsim.recommend(
+        dataset="ogbn-products", device="t4", gpus=2, method="dgl", overrides=["method.fanout=3,3,3"]
+    )
+    assert "fanout 3,3,3" in found.told.choice.row.setting

@@ -15,8 +15,8 @@ import gcnsim
 from gcnsim.core.errors import ScenarioError
 from gcnsim.hardware import PriceBook, prices
 from gcnsim.planning.candidate import Candidate
-from gcnsim.planning.capacity_choice import decide, dominance, front
-from gcnsim.planning.capacity_goal import Goal, Work, read_budget
+from gcnsim.planning.capacity_choice import _why, decide, dominance, front
+from gcnsim.planning.capacity_goal import TIME, Goal, Work, read_budget
 from gcnsim.planning.capacity_search import Option, Setting, dominated, simulate
 from gcnsim.planning.capacity_settings import Machines, priced_hosts, space_text, usual_gpus
 from gcnsim.planning.failures import Failures
@@ -264,3 +264,33 @@ def test_the_same_question_picks_the_same_settings() -> None:
 def test_limits_are_whole_numbers(limit: int) -> None:
     with pytest.raises(ScenarioError, match="--limit: "):
         gcnsim.recommend(**QUESTION, limit=limit)  # type: ignore[arg-type]
+
+
+def test_where_a_price_is_unknown_gpu_hours_are_compared_and_said() -> None:
+    """Of one machine with a price and one without, no cost can be dearer."""
+
+    def of(seconds: float, gpus: int, per_hour: float | None) -> Option:
+        made = option([seconds] * 4, float(gpus))
+        scenario: Any = SimpleNamespace(cluster=SimpleNamespace(gpus=gpus))
+        return replace(made, setting=replace(made.setting, scenario=scenario, work=Work(per_hour=per_hour)))
+
+    def why(chosen: Option, other: Option) -> str:
+        return _why(chosen, other, Goal(minimise=TIME), None, None)
+
+    assert why(of(1.0, 4, None), of(2.0, 2, 1.0)) == "2 times as slow and not more GPU-hours"
+    assert why(of(1.0, 4, None), of(1.0, 4, 1.0)) == "as fast, in as many GPU-hours"
+    assert why(of(1.0, 4, 2.0), of(1.25, 8, 2.0)) == "25 % slower and 25 % dearer"
+    assert why(of(1.0, 2, None), of(1.25, 8, 2.0)) == "25 % slower and 5 times the GPU-hours"
+
+
+def test_another_rule_compares_by_the_epoch() -> None:
+    """An iteration of mini-batches is a part of an epoch, one of full-graph training is a whole one."""
+    asked: dict[str, Any] = {"device": "t4", "gpus": 2, "bandwidth": "15Gbps", "processes": 1}
+    asked["overrides"] = ["run.iterations=4"]
+    found = gcnsim.recommend(**asked, method=["bns-gcn", "distdgl"], minimise="time")
+    (row,) = gcnsim.what_if(**asked, method="distdgl").rows
+    others = [other for other in found.told.other_rules if other.name.startswith("distdgl")]
+    assert found.told.choice.row.method == "bns-gcn"
+    assert row.iterations_per_epoch > 1
+    assert [other.seconds for other in others] == [row.epoch_s] * len(others)
+    assert others

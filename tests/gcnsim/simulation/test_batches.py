@@ -89,7 +89,7 @@ def test_own_nodes_need_fewer_rows_of_others(graph: Graph) -> None:
 
 @pytest.mark.parametrize(("size", "share"), [("0%", 0.0), ("30%", 0.3), ("100%", 1.0), ("auto", 1.0)])
 def test_the_cache_holds_the_share_asked_for_and_more_rows_hit(graph: Graph, size: str, share: float) -> None:
-    batch_counts = batches(graph, make_scenario({"name": "pagraph", "batch": 300, "cache": size}))
+    batch_counts = batches(graph, make_scenario({"name": "pagraph", "batch": 300, "fanout": "2,2", "cache": size}))
     assert batch_counts.cached == pytest.approx(share * batch_counts.stored, abs=1)
     assert batch_counts.hit_rate == (share if share in (0.0, 1.0) else pytest.approx(0.55, abs=0.15))
     if share == 0.3:

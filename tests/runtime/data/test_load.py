@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
 from gcnsim.graph import load_graph
 from runtime.data import Dataset, load_dataset
 from runtime.options import Options
@@ -258,3 +258,16 @@ def test_real_dense_features_and_a_bare_real_graph(data_dir: Path) -> None:
     assert np.allclose(rows.std(axis=0, dtype=np.float64), 1.0, rtol=1e-4)
     with pytest.raises(FileError, match=r"no features .* and no labels"):
         load_dataset(Options(graph=str(data_dir / "cnr-2000.npz")))
+
+
+def test_rows_that_do_not_fit_into_memory_are_one_line(
+    saved: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = load_dataset(Options(graph=saved())).features
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(np, "empty", no_memory)
+    with pytest.raises(GraphError, match=r"^.* of features \(10 nodes\) do not fit into memory$"):
+        features.rows(np.arange(10))
