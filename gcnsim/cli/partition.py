@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, Final, TypeAlias
 
 import click
+import numpy as np
 from click.core import ParameterSource
 
 from gcnsim.cli.ids import SizeOption, ids_options, map_path, partition_option, read_owners, warn, write_map
@@ -24,7 +25,8 @@ from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.load import check_memory
 from gcnsim.graph.owners import write_partition
 from gcnsim.graph.parts import FROM_FILE, Partitioning, split
-from gcnsim.scenario import IMBALANCE
+from gcnsim.graph.placement import balanced_order, card_loads, renumbered, rows_between
+from gcnsim.scenario import AS_NUMBERED, BALANCED, IMBALANCE
 
 _WHOLE_FROM: Final = 100
 """Means below this are shown with a decimal."""
@@ -46,6 +48,15 @@ class _Way:
 
 
 @dataclass(frozen=True, slots=True)
+class _Placed:
+    """Parts renumbered for servers of so many GPUs. numbered, balanced: rows of the busiest card, before and after."""
+
+    gpus_per_server: int
+    numbered: int
+    balanced: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Cut:
     """One partition. seconds: processor time of assigning the owners, in steps of the system's clock; None
     if it came from a file. roles: nodes that
@@ -56,6 +67,7 @@ class _Cut:
     seconds: float | None
     roles: Mapping[str, Spread]
     warnings: tuple[str, ...]
+    placed: _Placed | None = None
 
     def named(self) -> dict[str, Any]:
         """Return the result as plain data."""
@@ -63,9 +75,24 @@ class _Cut:
         document = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
         roles = {f"{role}_nodes": asdict(spread) for role, spread in self.roles.items()}
         return {**document, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
+            **({} if self.placed is None else {"placement": asdict(self.placed)}),
             "warnings": [*self.warnings],
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
+
+
+def _placement_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options --placement and --gpus-per-server."""
+    each = click.option(
+        "--gpus-per-server", type=click.IntRange(min=1), help="GPUs of each server, for --placement balanced."
+    )
+    return click.option(
+        "--placement",
+        type=click.Choice([AS_NUMBERED, BALANCED]),
+        default=AS_NUMBERED,
+        show_default=True,
+        help="Number the parts such that the busiest network card carries least (with --gpus-per-server).",
+    )(each(command))
 
 
 @click.command("partition")
@@ -88,6 +115,7 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
+@_placement_options
 @click.option(
     "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
 )
@@ -106,6 +134,8 @@ def command(
     balance: str,
     imbalance: str | None,
     seed: int,
+    placement: str,
+    gpus_per_server: int | None,
     max_memory: float | None,
     ids: str,
     ends: tuple[str, str] | None,
@@ -123,13 +153,11 @@ def command(
     Examples:
       gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --partition owner.npy --out amazon_cs.part
+      gcnsim graph partition amazon_cs.npz --parts 8 --placement balanced --gpus-per-server 2 --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut
       gcnsim graph partition amazon_cs.npz --parts 4 --objective cut --algorithm kway,recursive --balance nodes,edges
     """
-    if (parts is None) == (partition is None):
-        raise click.UsageError("give either --parts or --partition")
-    if partition is not None:
-        _refuse_ways(partition)
+    _refuse_combinations(parts, partition, placement, gpus_per_server)
     options = {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance}
     ways = [] if parts is None else _ways(parts, options)
     allowed = _imbalance(imbalance, ways)
@@ -146,6 +174,7 @@ def command(
         for way in ways:
             say(f"partitioning {loaded.nodes:,} nodes into {plural(way.parts, 'part')} ({way.method})")
             cuts.append(_cut(loaded, masks, way, seed, allowed))
+    cuts = [_balanced(loaded, masks, cut, gpus_per_server) for cut in cuts]
     if out is not None:
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
@@ -198,6 +227,15 @@ def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
     return IMBALANCE.read(text, "--imbalance")
 
 
+def _refuse_combinations(parts: str | None, partition: str | None, placement: str, gpus_per_server: int | None) -> None:
+    if (parts is None) == (partition is None):
+        raise click.UsageError("give either --parts or --partition")
+    if (placement == BALANCED) == (gpus_per_server is None):
+        raise click.UsageError("--placement balanced and --gpus-per-server need each other")
+    if partition is not None:
+        _refuse_ways(partition)
+
+
 def _refuse_ways(partition: str) -> None:
     """Raises ScenarioError for an option of partitioning that is given with an existing partition."""
     context = click.get_current_context()
@@ -223,10 +261,26 @@ def _described(loaded: Graph, masks: _Masks, owners: Partitioning, seconds: floa
     return _Cut(owners, partition_facts(shares), seconds, role_spreads(masks, owners), partition_warnings(shares))
 
 
+def _balanced(loaded: Graph, masks: _Masks, cut: _Cut, per_server: int | None) -> _Cut:
+    """The partition numbered for servers of so many GPUs; None: as it is."""
+    if per_server is None:
+        return cut
+    rows = rows_between(split(loaded, cut.owners))
+    order = balanced_order(rows, per_server)
+    loads = card_loads(rows, np.stack([np.arange(order.size), order]), per_server).max(axis=1)
+    placed = _Placed(per_server, *(int(load) for load in loads))
+    return replace(_described(loaded, masks, renumbered(cut.owners, order), cut.seconds), placed=placed)
+
+
 def _named(cuts: Sequence[_Cut], out: str | None) -> dict[str, Any]:
     if len(cuts) == 1:
         return {"schema": "gcnsim.graph-partition/1", **cuts[0].named(), "out": out}
     return {"schema": "gcnsim.graph-partitions/1", "rows": [cut.named() for cut in cuts]}
+
+
+def _carried(placed: _Placed) -> str:
+    servers = f"of servers of {plural(placed.gpus_per_server, 'GPU')}"
+    return f"{placed.balanced:,} rows a layer and direction, {placed.numbered:,} before, {servers}"
 
 
 def _lines(cut: _Cut, out: str | None) -> list[tuple[str, str]]:
@@ -238,6 +292,7 @@ def _lines(cut: _Cut, out: str | None) -> list[tuple[str, str]]:
         ("inner nodes", _spread(facts.inner)),
         *((f"{role} nodes", _spread(spread)) for role, spread in cut.roles.items()),
         ("boundary nodes", _spread(facts.boundary)),
+        *(() if cut.placed is None else [("busiest card", _carried(cut.placed))]),
         ("boundary/inner", f"{facts.boundary_per_inner:.2f}"),
         ("balance", f"{facts.balance:.3f} of nodes, {facts.entry_balance:.3f} of entries (largest part over mean)"),
         ("replication", f"{facts.replication:.2f} copies per node"),

@@ -40,8 +40,9 @@ from gcnsim.simulation.assumed import (
     path_by_draw,
     used_figures,
 )
-from gcnsim.simulation.open_assumptions import WORKLOAD, draw_positions
-from gcnsim.simulation.placement import PARTITION, placements
+from gcnsim.simulation.open_assumptions import WORKLOAD, draw_positions, other_orders
+from gcnsim.simulation.part_orders import PLACEMENT, placement_words
+from gcnsim.simulation.placement import PARTITION
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -150,6 +151,8 @@ def _of_workload(studies: Studies, scenario: Scenario, name: str) -> tuple[str, 
     path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis
+    if name == PLACEMENT:
+        return placement_words(scenario)
     if name == PARTITION:
         basis = studies.accesses.partition_note(scenario) or "of one partition"
         return "one METIS seed", "smallest", "largest boundary of other seeds", basis
@@ -189,6 +192,8 @@ def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> st
 def how_to_measure(scenario: Scenario, name: str) -> str:
     """Return how to measure an assumption of a question."""
     cluster = scenario.cluster
+    if name == PLACEMENT:
+        return "place the parts: gcnsim graph partition --placement balanced, then --partition"
     if name in OF_GRAPH:
         return "partition your own graph (--graph)" if scenario.workload.graph is None else "try --partition-seeds 5"
     machine = resolve_machine(cluster)
@@ -211,16 +216,13 @@ def span_of(effect: AssumptionEffect) -> float:
     return abs(log(high / low))
 
 
-PLACEMENT = "placement of parts"
-
-
 def workload_assumptions(studies: Studies, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
     """Return the assumptions about the workload of `scenarios` that replace unpublished data, with their ranges."""
     if any(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.batch_assumptions(scenarios)
-    if any(len(placements(scenario)) > 1 for scenario in scenarios):
-        basis = "which part of the graph each of the unequal GPUs gets; partition.file with workload.graph decides it"
-        yield Assumed(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
+    placed = (one for one in scenarios if other_orders(one, studies.accesses) is not None)
+    for one in [*placed][:1]:
+        yield Assumed("placement of parts", *placement_words(one), True)
     if not all(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.assumptions(scenario, scenarios)
     paths = {path.name: path for scenario in scenarios for path in other_paths(scenario)}

@@ -36,9 +36,10 @@ from gcnsim.planning.candidate import PRECISION, canonical, central
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.study import Studies
 from gcnsim.results import NoEffect, Step
-from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.scenario import BALANCED, RANDOM, ClusterSpec, Scenario
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import Result, answering
+from gcnsim.simulation.part_orders import matters, placement_of_parts
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2
@@ -194,8 +195,13 @@ def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
             yield KnobChange(step.knob, step.start, step.end, canonical(changed))
     yield from _of_network(scenario, scenario.cluster)
     yield from _of_servers(scenario, scenario.cluster)
-    if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
+    # Of unequal GPUs, even parts are not the best case: the slowest GPU decides.
+    alike = len(set(scenario.cluster.devices or ("",))) == 1
+    if scenario.cluster.gpus > 1 and scenario.workload.trace is None and alike:
         yield KnobChange("partition", "as it is", EVEN, scenario, even=True)
+    if matters(scenario) and placement_of_parts(scenario) == RANDOM:
+        placed = replace(scenario, partition=replace(scenario.partition, placement=BALANCED))
+        yield KnobChange("placement of parts", "any", "balanced", placed)
 
 
 def _as_asked(method: Method, rule: Rule) -> list[Method]:

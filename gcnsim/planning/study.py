@@ -44,6 +44,7 @@ from gcnsim.simulation.diagnosis import EvenPartition
 from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.open_assumptions import can_batch_draws, estimated_counts
 from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.part_orders import placed_counts
 from gcnsim.simulation.placement import PartOrder, Placed, placements
 from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors
 from gcnsim.simulation.source import RangeEnd, Source
@@ -117,7 +118,7 @@ class Studies:
 
     def counts(self, scenario: Scenario, end: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
         """Return the counts of feature rows that an iteration reads, at one end of the workload's uncertainty."""
-        return self.accesses.counts(scenario, self.model(scenario).features, end)
+        return placed_counts(self.accesses, scenario, self.model(scenario).features, end)
 
     def allows(self, scenario: Scenario) -> bool:
         """Whether the workload can be partitioned for the scenario's workers."""

@@ -28,7 +28,7 @@ from gcnsim.scenario.load import (
 )
 from gcnsim.scenario.measured import fill_measured
 from gcnsim.scenario.method_section import from_knobs, knob_text, setting_text
-from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
+from gcnsim.scenario.partition import AS_NUMBERED, BALANCED, IMBALANCE, PLACEMENTS, RANDOM, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
     COARSE,

@@ -240,6 +240,8 @@ def _written(spec: Any, name: str) -> bool:
         return spec.fidelity != RunSpec().fidelity
     if isinstance(spec, PartitionSpec) and name in METIS_OPTIONS:
         return name in spec.besides
+    if isinstance(spec, PartitionSpec) and name == "placement":
+        return spec.placement is not None
     if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):
         return spec.statistics != PartitionSpec().statistics
     return True

@@ -12,6 +12,12 @@ from gcnsim.graph.assign import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
 
 METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")
 """Fields of a partition that older scenarios lack; without them, the answer stays the same."""
+AS_NUMBERED: Final = "as-numbered"
+BALANCED: Final = "balanced"
+RANDOM: Final = "random"
+PLACEMENTS: Final = (AS_NUMBERED, BALANCED, RANDOM)
+"""Orders of the parts on the GPUs: part n on GPU n, the busiest network card carries least, or any."""
+
 IMBALANCE: Final = QuantityRange(FRACTION, 0.001, 1.0)
 """By how much METIS may let the largest part exceed the mean; it takes thousandths."""
 _FILE: Final = Choice("a file name")
@@ -43,6 +49,12 @@ class PartitionSpec:
         Choice("statistics", lambda: ("profile", "published")),
         "source of the sizes of a dataset's parts: its profile, or published tables",
         "profile",
+    )
+    placement: str | None = entry(
+        Choice("a placement", lambda: PLACEMENTS),
+        "which part runs on which GPU; null: as numbered in a partition.file, a trace and a published table, else any",
+        None,
+        optional=True,
     )
     parts: int | None = entry(
         Number(True, 2, 10_000),

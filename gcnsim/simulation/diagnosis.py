@@ -140,6 +140,8 @@ class EvenPartition(SourceView):
     It is the ideal: no partitioner guarantees it. The total rows between servers, and within servers, stay the same.
     """
 
+    placeable = False
+
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method, equal for all workers."""
         return evened(self.source.counts(scenario, features, bound), scenario.cluster.gpus_per_server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -133,7 +134,7 @@ class GraphSource(Source):
         """The key of a scenario's partition: equal for equal partitions."""
         spec = scenario.partition
         trains = (scenario.workload.train_fraction, scenario.run.seed) if spec.balance == TRAINING_NODES else None
-        return spec, scenario.cluster.gpus, trains
+        return replace(spec, placement=None), scenario.cluster.gpus, trains
 
     def _cut(self, scenario: Scenario) -> Partitioning:
         spec = scenario.partition
@@ -233,7 +234,8 @@ class GraphSource(Source):
         if method.sampling().drops_edges:
             return edge_counts(self, scenario, features, bound)
         cluster = scenario.cluster
-        key = (scenario.partition, cluster.gpus, cluster.device, drawing(method), features, run)
+        cut = replace(scenario.partition, placement=None)
+        key = (cut, cluster.gpus, cluster.device, drawing(method), features, run)
         if key not in self._counts:
             self._counts[key] = counts(self.trace(scenario), method.cache, method.cache_policy, features, run.seed)
         return self._counts[key]

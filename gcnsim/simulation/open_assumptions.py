@@ -33,6 +33,7 @@ from gcnsim.simulation.assumed import (
     position,
 )
 from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.part_orders import PLACEMENT, Orders, placed_counts, random_orders
 from gcnsim.simulation.placement import PARTITION, scattered
 from gcnsim.simulation.run import write_schedule
 from gcnsim.simulation.source import RangeEnd, Source
@@ -75,7 +76,8 @@ class OpenAssumptions:
     """The open assumptions of a scenario's schedule. The scenario has no faults.
 
     counts: the mean of its graphs. figures: the assumed ones. workload_changes: by name, the change of the counts at
-    the low and the high end of an assumption about the workload.
+    the low and the high end of an assumption about the workload. orders: other orders of the parts, of which the counts
+    have the median; None if the order is known.
     """
 
     scenario: Scenario
@@ -83,20 +85,23 @@ class OpenAssumptions:
     counts: AccessCounts
     figures: tuple[Assumption, ...]
     workload_changes: Mapping[str, tuple[Moved, Moved]]
+    orders: Orders | None
 
     @classmethod
     def of(cls, scenario: Scenario, accesses: Source) -> OpenAssumptions:
         """The open assumptions of `scenario`, whose draws are graphs of one schedule (`can_batch_draws`)."""
         counts = estimated_counts(scenario, accesses)
         figures = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
-        return cls(scenario, accesses, counts, figures, _moved_counts(scenario, accesses, counts))
+        changes = _moved_counts(scenario, accesses, counts)
+        return cls(scenario, accesses, counts, figures, changes, other_orders(scenario, accesses))
 
     @property
     def names(self) -> list[tuple[str, str]]:
         """The name of each assumption, and the name of its positions."""
         return [
             *((figure.name, figure.shared) for figure in self.figures),
-            *((name, name) for name in self.workload_changes),
+            *((name, of_parts(name, self.scenario)) for name in self.workload_changes),
+            *(((PLACEMENT, of_parts(PLACEMENT, self.scenario)),) if self.orders is not None else ()),
         ]
 
     def places(self, seed: int, more: int, own: BoolArray) -> dict[str, FloatArray]:
@@ -120,10 +125,31 @@ class OpenAssumptions:
     def _drawn(self, places: Mapping[str, FloatArray], size: int) -> Drawn:
         values = {figure.name: figure.at(places[figure.name]) for figure in self.figures}
         counts = _counts_at(self.counts, self.workload_changes, places, size)
+        if self.orders is not None:
+            counts = _reordered(counts, self.orders.ranks(places[PLACEMENT]))
         schedule = write_schedule(self.scenario, counts, self.accesses, values)
         machine = resolve_machine(self.scenario.cluster)
         shares = {one.name: values[one.name] / one.figure.value for one in self.figures if one.figure.value}
         return Drawn(machine, schedule, values, shares, _variants(machine, schedule, values, shares))
+
+
+def other_orders(scenario: Scenario, accesses: Source) -> Orders | None:
+    """Orders of the parts that the answer might have; None if the order is known."""
+    return random_orders(accesses, scenario, resolve_model(scenario.workload, accesses.declared).features)
+
+
+def of_parts(name: str, scenario: Scenario) -> str:
+    """The name of an assumption's positions: other cuts and orders of other numbers of parts are drawn on their own."""
+    cluster = scenario.cluster
+    return f"{name} {cluster.gpus} x {cluster.gpus_per_server}" if name in (PARTITION, PLACEMENT) else name
+
+
+def _reordered(counts: AccessCounts, ranks: IntArray) -> AccessCounts:
+    """The counts with, in each graph, the part of rank ranks[t, n] on worker n. ranks: int64[T, P]."""
+    graph = np.arange(len(ranks))[:, None]
+    pairs = graph[:, :, None], ranks[:, :, None], ranks[:, None, :]
+    sample: dict[str, Any] = {name: getattr(counts, name)[graph, ranks] for name in ("inner_edges", "boundary_edges")}
+    return replace(counts, rows=counts.rows[pairs], hits=counts.hits[pairs], **sample)
 
 
 def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
@@ -290,7 +316,7 @@ def estimated_counts(scenario: Scenario, accesses: Source, bound: RangeEnd = Ran
 def _estimated_counts(scenario: Scenario, accesses: Source, bound: RangeEnd) -> AccessCounts:
     few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
     features = resolve_model(scenario.workload, accesses.declared).features
-    return mean_counts(accesses.counts(few, features, bound))
+    return mean_counts(placed_counts(accesses, few, features, bound))
 
 
 def estimated_s(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd.LIKELY) -> Seconds:
@@ -345,12 +371,16 @@ class DrawnRuns:
     def pace(self, place: int) -> Seconds:
         """Seconds per iteration of the steady state under draw `place`; the last place has the stated values."""
         written, variants = self.written[int(self.path[place])]
-        schedule = variants.of(written, int(self.graph[place]))
-        judge = Steady(schedule, self.measured)
-        run = simulate(schedule, judge.most, judge.enough, endless=True)
-        first = judge.window(run.ends).first
-        closing = run.ends[:, list(schedule.ends)].max(axis=1)
-        return float(closing[-1] - closing[first - 1]) / ((run.iterations - first) * PS_PER_S)
+        return pace_of(variants.of(written, int(self.graph[place])), self.measured)
+
+
+def pace_of(schedule: Schedule, measured: int) -> Seconds:
+    """Seconds per iteration of the schedule's steady state, a mean over at most `measured` iterations."""
+    judge = Steady(schedule, measured)
+    run = simulate(schedule, judge.most, judge.enough, endless=True)
+    first = judge.window(run.ends).first
+    closing = run.ends[:, list(schedule.ends)].max(axis=1)
+    return float(closing[-1] - closing[first - 1]) / ((run.iterations - first) * PS_PER_S)
 
 
 def paces_to_factors(paces: list[Seconds]) -> FloatArray:

@@ -76,7 +76,7 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
     norms = scenario.method.values().get("norms")
     if norms is not None:
         raise ScenarioError(f"method.norms: {norms} needs workload.graph: only a graph is sampled anew")
-    if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
+    if replace(scenario.partition, statistics="profile", parts=None, placement=None) != PartitionSpec():
         if sizes is not None:
             raise ScenarioError(f"partition: {sizes} is known by sizes alone; only workload.graph can be partitioned")
         raise ScenarioError(

@@ -1,14 +1,9 @@
-"""Uncertainty of the partition: the assignment of parts to unequal GPUs, and the effect of other partitions.
-
-Parts have unequal work and an arbitrary numbering, so it is open which one runs on the slower device. The likely answer
-puts part n on GPU n. The ends put the part with most work on the slowest GPU, the next one on the next slowest, or the
-reverse. With four GPUs of two kinds, these were the extremes of all 24 orders. For methods that broadcast blocks, whose
-products differ pair by pair, other orders were up to 5 % beyond.
+"""Uncertainty of the partition: the effect of other partitions.
 
 The profile of a published dataset belongs to one partition, and METIS' seed decides which. The largest worker's
 boundary and entries, and the mean boundary, move to either end of their variation over seeds
 (`gcnsim.graph.describe.partition_scatter`). All workers keep their order; those below the mean move the other
-way.
+way. Which part runs on which GPU is `gcnsim.simulation.part_orders`.
 """
 
 from __future__ import annotations
@@ -19,11 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.core.ids import AnyArray, FloatArray, IntArray, Seconds
+from gcnsim.core.ids import AnyArray, FloatArray, Seconds
 from gcnsim.graph.describe import SeedVariation
-from gcnsim.hardware import DeviceProfile
 from gcnsim.scenario import Scenario
-from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import estimate
 from gcnsim.simulation.diagnosis import evened
 from gcnsim.simulation.run import write_schedule
@@ -33,44 +26,26 @@ from gcnsim.trace.packaged_profiles import bundled_parts
 
 
 class PartOrder(Enum):
-    """An order of the parts among unequal GPUs."""
+    """The order of the parts in a study: that of the answer."""
 
     NUMBERED = 0
-    HEAVY_ON_FAST = 1
-    HEAVY_ON_SLOW = 2
 
 
 def placements(scenario: Scenario) -> tuple[PartOrder, ...]:
-    """The orders that an interval covers: one if GPUs are equal, or if the user numbered the parts."""
-    chosen = scenario.partition.file is not None or scenario.workload.trace is not None
-    unequal = len({device.name for device in resolve_machine(scenario.cluster).devices}) > 1
-    return tuple(PartOrder) if unequal and not chosen else (PartOrder.NUMBERED,)
+    """The orders that are studied on their own: the answer's. Joint draws have others (`part_orders`)."""
+    return (PartOrder.NUMBERED,)
 
 
 class Placed(SourceView):
-    """The accesses of `source` with its parts in another order."""
+    """The accesses of `source` in the order of a study."""
 
     def __init__(self, source: Source, placement: PartOrder) -> None:
         super().__init__(source)
         self.placement = placement
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Access counts of the scenario's method, worker by worker in the requested order."""
-        counts = self.source.counts(scenario, features, bound)
-        if self.placement is PartOrder.NUMBERED:
-            return counts
-        work = (counts.inner_edges + counts.boundary_edges).mean(axis=0) + counts.inner_nodes
-        pace = np.array([_pace(device) for device in resolve_machine(scenario.cluster).devices])
-        heaviest = np.argsort(-work, kind="stable")
-        ranks = np.argsort(-pace if self.placement is PartOrder.HEAVY_ON_FAST else pace, kind="stable")
-        order: IntArray = np.empty(counts.workers, dtype=np.int64)
-        order[ranks] = heaviest
-        return counts.placed(order)
-
-
-def _pace(device: DeviceProfile) -> float:
-    """Bytes per second at which a device aggregates neighbours, which is most of a part's work."""
-    return device.memory_bandwidth.value * device.spmm_efficiency.value
+        """Access counts of the scenario's method."""
+        return self.source.counts(scenario, features, bound)
 
 
 PARTITION: Final = "partition"

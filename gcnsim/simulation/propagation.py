@@ -27,7 +27,11 @@ from gcnsim.simulation.open_assumptions import (
     draw_positions,
     estimated_counts,
     estimated_s,
+    of_parts,
+    other_orders,
+    pace_of,
 )
+from gcnsim.simulation.part_orders import PLACEMENT, Orders
 from gcnsim.simulation.placement import PARTITION, partition_factors, scattered
 from gcnsim.simulation.run import write_schedule
 from gcnsim.simulation.source import RangeEnd, Source
@@ -39,6 +43,9 @@ MOST_AMOUNTS: Final = 4_000_000
 
 OPS_PER_PAIR: Final = 16
 """The least ops per pair of workers, for four layers; decides only how many draws are estimated at a time."""
+
+MOST_SIMULATED: Final = 64
+"""Up to this many GPUs, synchronous iterations with other orders of the parts are simulated."""
 
 BLEND_POWER: Final = 3.0
 """How sharply the larger of two times dominates, from a sum (1) to a maximum; simulated corners lie between 2 and 4."""
@@ -129,11 +136,30 @@ def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray,
         by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
     others = partition_factors(scenario, accesses, counts, at_values)
     if others is not None:
-        by_end[PARTITION], shared[PARTITION] = others, PARTITION
+        by_end[PARTITION], shared[PARTITION] = others, of_parts(PARTITION, scenario)
+    orders = other_orders(scenario, accesses)
+    if orders is not None:
+        by_end[PLACEMENT] = _order_ends(scenario, accesses, counts, orders)
+        shared[PLACEMENT] = of_parts(PLACEMENT, scenario)
     joint = np.ones(draws)
     for name, pair in by_end.items():
         joint = joint * _between(pair, draw_positions(name, shared[name], seed, draws))
     return TimeFactors(joint, by_end, at_values, np.ones(draws))
+
+
+def _order_ends(scenario: Scenario, accesses: Source, counts: AccessCounts, orders: Orders) -> tuple[float, float]:
+    """The time with the orders of the least and of the most load over that with the median one.
+
+    Synchronous iterations are simulated: their estimate takes every worker's transfers one after another and does not
+    see which of them share a card.
+    """
+    ranks = orders.ranks(np.array([0.0, -1.0, 1.0]))
+    schedules = [write_schedule(scenario, counts.placed(rank), accesses) for rank in ranks]
+    if scenario.method.tau == 0 and scenario.cluster.gpus <= MOST_SIMULATED:
+        now, low, high = (pace_of(schedule, scenario.run.iterations) for schedule in schedules)
+    else:
+        now, low, high = map(estimate, schedules)
+    return low / now, high / now
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
@@ -171,6 +197,9 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArr
     partitions and not other samples of the same parts, their factors multiply those of the figures.
     """
     left_open = shared("left open", scenario, (accesses,), lambda: OpenAssumptions.of(scenario, accesses))
+    orders = left_open.orders if scenario.method.tau == 0 and scenario.cluster.gpus <= MOST_SIMULATED else None
+    if orders is not None:
+        left_open = replace(left_open, orders=None)
     if averaged(scenario):
         own, ends = np.ones_like(own), True
     names = left_open.names if ends else []
@@ -187,7 +216,18 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArr
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
         apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
     joint[own] = every[:size] / nominal_s * apart[own]
+    if orders is not None:
+        pair = _order_ends(scenario, accesses, left_open.counts, orders)
+        by_end[PLACEMENT] = pair
+        drawn = orders.loads[orders.at(position(of_parts(PLACEMENT, scenario), seed, draws))]
+        joint[own] *= _by_load(orders, pair, drawn)[own]
     return TimeFactors(joint, by_end, nominal_s, apart)
+
+
+def _by_load(orders: Orders, ends: tuple[float, float], load: FloatArray) -> FloatArray:
+    """The time at each load of an order over that at the median one, linearly towards both ends."""
+    known = np.array([orders.loads[0], 1.0, orders.loads[-1]])
+    return np.asarray(np.interp(load, known, [ends[0], 1.0, ends[1]]))
 
 
 def _estimated(left_open: OpenAssumptions, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
@@ -236,4 +276,7 @@ def _best_lower_s(calm: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
         counts = shared(
             "best parts", calm, (counts,), lambda: scattered(counts, scatter, RangeEnd.LOW, per_server), bound
         )
+    orders = other_orders(calm, accesses)
+    if orders is not None:
+        counts = counts.placed(orders.ranks(np.array([-1.0]))[0])
     return lower_bound(write_schedule(best_case(calm), counts, accesses))

@@ -31,6 +31,7 @@ from gcnsim.simulation.measured_setting import measured_error, refuse_unmeasured
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.model import resolve_model
 from gcnsim.simulation.open_source import open_source
+from gcnsim.simulation.part_orders import placed_counts
 from gcnsim.simulation.server_memory import server_holds, server_memory_of
 from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.simulation.steady import Steady
@@ -260,7 +261,7 @@ def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound:
     """
     accesses = accesses or open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
-    counts = accesses.counts(scenario, model.features, bound)
+    counts = placed_counts(accesses, scenario, model.features, bound)
     chosen = scenario.method.cache
     calm = write_schedule(scenario, counts, accesses)
     machine = resolve_machine(scenario.cluster)

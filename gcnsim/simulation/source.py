@@ -193,9 +193,10 @@ class Source(ABC):
 
     declared: the model and widths it declares. assumption_bounds: the ends of its assumptions, one without assumptions.
     most_gpus: the most workers it supports: one node each, or the limit of the known data. any_parts: whether it knows
-    counts for any number of parts.
+    counts for any number of parts. placeable: whether its parts may lie in another order.
     """
 
+    placeable: bool = True
     declared: Declared
     assumption_bounds: tuple[RangeEnd, ...]
     most_gpus: int

@@ -12,10 +12,11 @@ from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.methods import SubgraphBatches
 from gcnsim.results import Assumed
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import AS_NUMBERED, Scenario
 from gcnsim.simulation.batches import only_batches, plan_of
 from gcnsim.simulation.expected_batches import WITHIN, degree_spreads, expected_batches, sampled_entries
 from gcnsim.simulation.model import Declared, resolve_model
+from gcnsim.simulation.part_orders import placement_of_parts
 from gcnsim.simulation.source import RangeEnd, Source, drawing, drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.trace.bins import fade_to_one
 from gcnsim.trace.counts import AccessCounts, BoundaryProfile
@@ -206,7 +207,8 @@ class StatisticsSource(Source):
     def profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one end of the assumptions."""
         cluster, workload = scenario.cluster, scenario.workload
-        key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, bound), workload.imbalance, bound)
+        order = placement_of_parts(scenario)
+        key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, bound), workload.imbalance, bound, order)
         if key not in self._profiles:
             self._profiles[key] = self._profile(scenario, bound)
         return self._profiles[key]
@@ -214,7 +216,8 @@ class StatisticsSource(Source):
     def _profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
         gpus, end = scenario.cluster.gpus, bound.value
         inner, boundary, _ = self.cut(scenario)
-        place = server_of(gpus, bound)
+        # The ends of an answer as numbered have the heavy parts apart or together; otherwise the order is drawn.
+        place = server_of(gpus, bound if placement_of_parts(scenario) == AS_NUMBERED else RangeEnd.LIKELY)
         boundary *= self.boundary_by(scenario, bound)
         load = load_shares(self.imbalances(scenario, LOAD)[end], gpus)[place]
         border = load_shares(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
@@ -257,7 +260,8 @@ class StatisticsSource(Source):
         workload = scenario.workload
         draw_key = (*drawing(scenario.method), self.dealt(scenario))
         cluster = scenario.cluster
-        key = (cluster.gpus, cluster.gpus_per_server, workload, draw_key, features, scenario.run, bound)
+        order = placement_of_parts(scenario)
+        key = (cluster.gpus, cluster.gpus_per_server, workload, draw_key, features, scenario.run, bound, order)
         if key not in self._counts:
             self._counts[key] = self._draw(scenario, features, bound)
         return self._counts[key]

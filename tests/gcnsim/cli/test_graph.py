@@ -350,3 +350,24 @@ def test_another_suffix_than_npz_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"plain\.txt: cannot write '\.txt'; allowed: \.npz"):
         _generated(*BLOCK, "--out", str(tmp_path / "plain.txt"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_are_numbered_for_servers_and_the_order_is_in_the_file(tmp_path: Path) -> None:
+    # Two pairs of blocks with many edges between them: 0 with 2, and 1 with 3.
+    edges = [(a, b) for one, other in ((0, 2), (1, 3)) for a in range(10 * one, 10 * one + 10) for b in _block(other)]
+    edges += [(0, 10), (20, 30)]
+    graph, out = tmp_path / "pairs.txt", tmp_path / "placed.part"
+    graph.write_text("".join(f"{a} {b}\n" for a, b in edges))
+    np.save(tmp_path / "owner.npy", np.repeat(np.arange(4), 10))
+    words = ["partition", str(graph), "--partition", str(tmp_path / "owner.npy"), "--out", str(out), "--json"]
+    found = json.loads(_run(*words, "--placement", "balanced", "--gpus-per-server", "2"))["placement"]
+    assert found == {"gpus_per_server": 2, "numbered": 20, "balanced": 2}
+    owner = read_partition(out, load_graph(graph)).owner
+    assert owner[0] // 2 == owner[20] // 2 != owner[10] // 2 == owner[30] // 2
+    result = CliRunner().invoke(group, [*words, "--placement", "balanced"])
+    assert result.exit_code == 2
+    assert "need each other" in result.output
+
+
+def _block(number: int) -> range:
+    return range(10 * number, 10 * number + 10)

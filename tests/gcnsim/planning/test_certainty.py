@@ -65,7 +65,8 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
     chosen = shop.candidate(scenario())
     rows = sensitivity(shop, chosen)
     names = {assumption.name for assumption in assumptions_of(resolve_machine(chosen.scenario.cluster))}
-    assert {row.name for row in rows} == names | {"workload", "partition"}, "the transport is said, not drawn"
+    # The transport is said, not drawn.
+    assert {row.name for row in rows} == names | {"workload", "partition", "placement"}
     shares = [row.share for row in rows]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,13 @@ def test_on_one_server_the_network_is_not_used() -> None:
     assert "bandwidth" not in steps
 
 
+def test_even_parts_are_a_step_of_equal_gpus_only() -> None:
+    """An A100 beside a T4: with even parts it waits for the T4."""
+    for devices, steps in (("a100-40,t4", False), ("t4,t4", True)):
+        base = scenario({"name": "full-graph"}, devices=devices.split(","), gpus=4, gpus_per_server=2)
+        assert any(change.even for change in _changes(base, Rule())) is steps
+
+
 def test_on_one_gpu_nothing_is_exchanged() -> None:
     _, steps, idle = stepped(scenario({"name": "pipegcn"}, gpus=1), "pipegcn")
     assert "partition" not in steps
@@ -151,19 +159,28 @@ def test_a_step_that_is_not_simulated_changes_less_than_a_percent(
     assert max(found.values()) < PRECISION, found
 
 
-def test_no_step_leads_to_parts_that_are_known_from_elsewhere() -> None:
-    last, before = (scenario(PSC, gpus=gpus, gpus_per_server=8) for gpus in (32, 24))
-    shop = Studies(last)
-    knobs = {move.knob for move in possible_changes(shop, last, Rule(), {"tau"})}
-    assert "gpus" not in knobs, "there is no profile of 40 parts"
+def test_a_step_of_gpus_goes_on_beyond_the_last_profile() -> None:
+    last = scenario(PSC, gpus=32, gpus_per_server=8)
+    knobs = {move.knob for move in possible_changes(Studies(last), last, Rule(), {"tau"})}
+    assert {"gpus", "bandwidth", "placement of parts"} <= knobs
     assert "tau" not in knobs
-    assert "bandwidth" in knobs
-    assert "gpus" in {move.knob for move in possible_changes(shop, before, Rule(), ())}
+
+
+def test_parts_placed_evenly_on_servers_are_a_step() -> None:
+    base = scenario(PSC, gpus=16, gpus_per_server=2)
+    _, steps, _ = stepped(base)
+    step = steps["placement of parts"]
+    assert (step.start, step.end) == ("any", "balanced")
+    assert step.gain > 0.02
+    for known in ("as-numbered", "balanced"):
+        chosen = replace(base, partition=replace(base.partition, placement=known))
+        knobs = {move.knob for move in possible_changes(Studies(base), chosen, Rule(), ())}
+        assert "placement of parts" not in knobs
 
 
 def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:
     """A step within a per cent, whose interval holds zero and reaches less than five per cent, is no next step."""
-    _, steps, idle = stepped(scenario(PSC, gpus=8))
+    _, steps, idle = stepped(scenario(PSC, gpus=8, gpus_per_server=1))
     for step in steps.values():
         assert step.gain_low is not None
         assert step.gain_high is not None

@@ -18,10 +18,12 @@ from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.batches import batch_memory_of, placement_of, sampler_of
 from gcnsim.simulation.model import resolve_model
+from gcnsim.simulation.open_assumptions import of_parts, other_orders
 from gcnsim.simulation.open_source import open_source
-from gcnsim.simulation.placement import PARTITION, PartOrder, Placed, placements
+from gcnsim.simulation.part_orders import PLACEMENT, placement_of_parts
+from gcnsim.simulation.placement import PARTITION
 from gcnsim.simulation.propagation import factors
-from gcnsim.simulation.source import RangeEnd, Source
+from gcnsim.simulation.source import RangeEnd, Source, SourceView
 from gcnsim.trace.counts import AccessCounts
 
 
@@ -33,64 +35,92 @@ def scenario(devices: str | None = "t4,v100-16", method: str = "full-graph", **m
     return from_mapping(requested | {"workload": workload} | more, "test")
 
 
-class Ordered(Placed):
+class Ordered(SourceView):
     """The accesses with their parts in an order written down."""
 
+    placeable = False
+
     def __init__(self, source: Source, order: tuple[int, ...]) -> None:
-        super().__init__(source, PartOrder.NUMBERED)
+        super().__init__(source)
         self.order = np.array(order)
 
     def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         return self.source.counts(scenario, features, bound).placed(self.order)
 
 
-@pytest.mark.parametrize("method", ["full-graph"])
-def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
-    base = scenario(method=method)
+def test_on_unequal_gpus_the_interval_holds_nearly_every_order_and_the_answer_is_in_its_middle() -> None:
+    base = scenario()
     accesses = open_source(base)
     every = [simulate_scenario(base, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
-    found = Studies(base).estimate(base)
-    assert found.iteration_s == every[0], "as numbered"
-    assert found.low_s is not None
-    assert found.high_s is not None
-    # Within what a pipeline's window may still drift.
-    assert found.low_s <= min(every) * 1.001
-    assert found.high_s >= max(every) * 0.999
     assert max(every) > 1.2 * min(every)
-    ends = [
-        simulate_scenario(base, Placed(accesses, placement)).metrics.iteration_s for placement in tuple(PartOrder)[1:]
-    ]
-    assert ends == pytest.approx([min(every), max(every)], rel=1e-3)
-
-
-def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
-    # The extremes of all 24, found by trying them; products of blocks differ pair by pair, not by a part's work alone.
-    base = scenario(method="cagnet-1d")
     found = Studies(base).estimate(base)
     assert found.low_s is not None
     assert found.high_s is not None
-    for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
-        extreme = simulate_scenario(base, Ordered(open_source(base), order)).metrics.iteration_s
-        assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06, order
+    assert np.mean([found.low_s <= seconds <= found.high_s for seconds in every]) >= 0.9
+    assert min(every) <= found.iteration_s <= max(every)
 
 
-def test_the_interval_does_not_depend_on_which_server_is_named_first() -> None:
+def test_the_answer_does_not_depend_on_which_server_is_named_first() -> None:
     either = [Studies(requested).estimate(requested) for requested in map(scenario, ("t4,v100-16", "v100-16,t4"))]
     assert either[0].low_s is not None
     assert either[0].high_s is not None
-    assert either[0].low_s == pytest.approx(either[1].low_s, rel=1e-2)
-    assert either[0].high_s == pytest.approx(either[1].high_s, rel=1e-2)
     assert either[0].low_s <= either[1].iteration_s <= either[0].high_s
 
 
-def test_equal_gpus_and_parts_that_somebody_numbered_have_one_order() -> None:
-    alone = (PartOrder.NUMBERED,)
-    assert placements(scenario(None)) == placements(scenario("t4")) == placements(scenario("t4,t4")) == alone
-    assert placements(scenario()) == tuple(PartOrder)
+def wide(gpus: int = 16, placement: str | None = None, method: str = "full-graph", **cluster: Any) -> Scenario:
+    machine = {"gpus": gpus, "gpus_per_server": 2, "device": "t4", "bandwidth": "15Gbps", "transport": "direct"}
+    more = {} if placement is None else {"partition": {"placement": placement}}
+    requested = {"schema": SCHEMA, "cluster": machine | cluster, "method": {"name": method}, "run": {"iterations": 2}}
+    return from_mapping(requested | {"workload": {"dataset": "reddit"}} | more, "test")
+
+
+def test_parity_of_the_gpus_decides_nothing() -> None:
+    seconds = np.array([simulate_scenario(wide(gpus)).metrics.iteration_s for gpus in (14, 15, 16, 17)])
+    assert (np.abs(np.diff(seconds)) / seconds[1:] < 0.05).all()
+    numbered = [simulate_scenario(wide(gpus, "as-numbered")).metrics.iteration_s for gpus in (14, 15, 16, 17)]
+    assert max(numbered) > 1.25 * min(numbered), "otherwise the data show nothing"
+
+
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
+def test_the_answer_is_near_the_median_of_random_orders_which_its_interval_holds(method: str) -> None:
+    base = wide(method=method)
+    accesses = open_source(base)
+    generator = np.random.default_rng(7)
+    orders = [tuple(generator.permutation(16).tolist()) for _ in range(20)]
+    random = [simulate_scenario(base, Ordered(accesses, order)).metrics.iteration_s for order in orders]
+    now = simulate_scenario(base, accesses).metrics.iteration_s
+    assert now == pytest.approx(np.median(random), rel=0.06)
+    low, high = factors(base, accesses, 0).alone[PLACEMENT]
+    assert np.mean([low * 0.99 <= seconds / now <= high * 1.01 for seconds in random]) >= 0.85
+    assert (
+        simulate_scenario(wide(placement="balanced", method=method), accesses).metrics.iteration_s < min(random) * 1.01
+    )
+
+
+def test_where_the_order_is_known_or_does_not_matter_nothing_is_drawn() -> None:
+    accesses = open_source(wide())
+    for one in (wide(placement="as-numbered"), wide(placement="balanced"), wide(gpus_per_server=1), wide(2)):
+        assert other_orders(one, accesses) is None
+        assert PLACEMENT not in factors(one, accesses, 0).alone
+    assert PLACEMENT in factors(wide(), accesses, 0).alone
+    assert PLACEMENT in factors(scenario(method="cagnet-1d"), open_source(scenario()), 0).alone, "first-order draws"
+
+
+def test_parts_that_somebody_numbered_stay_as_numbered() -> None:
+    assert placement_of_parts(wide()) == "random"
     numbered = scenario(workload={"graph": "a.npz"}, partition={"file": "a.parts"})
-    assert placements(numbered) == alone
     traced = scenario(workload={"trace": str(Path("a.trace"))})
-    assert placements(traced) == alone
+    table = scenario(partition={"statistics": "published"})
+    assert {placement_of_parts(one) for one in (numbered, traced, table)} == {"as-numbered"}
+    with pytest.raises(ScenarioError, match=r"partition\.placement: unknown placement 'best'"):
+        wide(placement="best")
+
+
+def test_cuts_into_different_numbers_of_parts_are_drawn_on_their_own() -> None:
+    names = {name: of_parts(name, wide(gpus)) for gpus in (8, 16) for name in (PARTITION, PLACEMENT)}
+    assert names == {PARTITION: "partition 16 x 2", PLACEMENT: "placement 16 x 2"}
+    assert of_parts(PARTITION, wide(8)) != of_parts(PARTITION, wide(16))
+    assert of_parts("workload", wide(8)) == of_parts("workload", wide(16))
 
 
 def test_an_answer_says_so() -> None:
@@ -101,8 +131,8 @@ def test_an_answer_says_so() -> None:
         assumption for assumption in payload["provenance"]["assumptions"] if assumption["name"] == "placement of parts"
     )
     assert row["in_interval"]
-    assert row["high"] == "most work on the slowest"
-    plain = gcnsim.simulate(requested | {"cluster": {"gpus": 4}}).payload
+    assert row["value"] == "the median of 64 random orders"
+    plain = gcnsim.simulate(requested | {"cluster": {"gpus": 4, "gpus_per_server": 1}}).payload
     assert "placement of parts" not in {assumption["name"] for assumption in plain["provenance"]["assumptions"]}
 
 
@@ -116,18 +146,6 @@ def test_parts_change_places_with_all_they_have() -> None:
     assert (moved.entries == counts.entries[[2, 0, 3, 1]]).all()
     back = moved.placed(np.array([1, 3, 0, 2]))
     assert all((getattr(back, name) == getattr(counts, name)).all() for name in ("rows", "hits", "inner_nodes"))
-
-
-def test_other_partitions_are_open_in_every_order_of_the_parts() -> None:
-    base = scenario("t4,v100-16", workload={"dataset": "reddit"})
-    accesses = open_source(base)
-    plain = factors(base, accesses, 0)
-    assert PARTITION in plain.alone, "the workload shows nothing"
-    for placement in placements(base):
-        ordered = factors(base, Placed(accesses, placement), 0)
-        # Where the fastest GPU has the most work, an evener partition is the slower one.
-        low, high = sorted(ordered.alone[PARTITION])
-        assert low < 1.0 < high
 
 
 def mapping(name: str = "dgl", dataset: str = "reddit", knobs: dict[str, Any] | None = None, **cluster: Any) -> Any:

@@ -17,7 +17,7 @@ from gcnsim.scenario.machine import resolve_machine
 from gcnsim.schedule import Schedule, estimate
 from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.simulation.assumed import DRAWS, assumptions_of, normal_position, position
-from gcnsim.simulation.open_assumptions import WORKLOAD, estimated_counts, estimated_s
+from gcnsim.simulation.open_assumptions import WORKLOAD, estimated_counts, estimated_s, of_parts
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.placement import PARTITION, partition_factors, scattered
 from gcnsim.simulation.propagation import (
@@ -55,13 +55,15 @@ MACHINES: dict[str, dict[str, object]] = {
 def scenario(method: dict[str, object], cluster: dict[str, object], **run: object) -> Scenario:
     # What of the paths between GPUs is open has tests of its own (test_open_paths.py).
     known = {"transport": "staged"} | cluster
+    # So has the order of the parts (test_placement.py).
     mapping = {"schema": "gcnsim.scenario/1", "cluster": known, "method": method, "run": {"iterations": 4} | run}
+    mapping |= {"partition": {"placement": "as-numbered"}}
     return from_mapping(mapping, "test")
 
 
-def place_of(name: str) -> FloatArray:
+def place_of(name: str, base: Scenario) -> FloatArray:
     """Where the draws put an assumption; of other partitions an interval is known, of all else a range."""
-    return normal_position(name, SEED) if name == PARTITION else position(name, SEED)
+    return normal_position(of_parts(name, base), SEED) if name == PARTITION else position(name, SEED)
 
 
 def one_by_one(base: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
@@ -147,19 +149,22 @@ def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
             assumption.name: float(assumption.at(position(assumption.shared, SEED))[draw])
             for assumption in assumptions_of(resolve_machine(base.cluster))
         }
-        drawn = at_place(counts, [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(base, counts))], draw)
+        both = [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(base, counts))]
+        drawn = at_place(counts, base, both, draw)
         seconds = estimate(write_schedule(with_figures(base, at), drawn, accesses))
         assert found.joint[draw] * found.nominal_s == pytest.approx(seconds, rel=1e-12)
 
 
-def at_place(counts: AccessCounts, ends: list[tuple[str, list[AccessCounts]]], draw: int) -> AccessCounts:
+def at_place(
+    counts: AccessCounts, base: Scenario, ends: list[tuple[str, list[AccessCounts]]], draw: int
+) -> AccessCounts:
     """The counts as a joint draw has them, linearly between these ends."""
     amounts = {}
     for count in ("rows", "hits", "inner_edges", "boundary_edges"):
         now = getattr(counts, count)
         moved = now.astype(np.float64)
         for name, (low, high) in ends:
-            place = float(place_of(name)[draw])
+            place = float(place_of(name, base)[draw])
             moved = moved + abs(place) * (getattr(low if place < 0 else high, count) - now)
         amounts[count] = np.rint(moved).astype(np.int64)
     return replace(counts, **amounts)
@@ -241,7 +246,7 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     }
     expected = 1.0
     for key, (low, high) in ends.items():
-        place = float(place_of(shared.get(key, key))[7])
+        place = float(place_of(shared.get(key, key), base)[7])
         expected *= (low if place < 0 else high) ** abs(place)
     assert found.joint[7] == pytest.approx(expected, rel=1e-9)
     assert (name == "mini-batches") == (base.method.mini_batches)

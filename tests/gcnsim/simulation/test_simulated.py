@@ -35,7 +35,8 @@ def test_a_draw_is_a_simulation_with_all_its_figures_and_counts(method: str) -> 
             assumption.name: float(assumption.at(position(assumption.shared, SEED))[draw])
             for assumption in assumptions_of(resolve_machine(requested.cluster))
         }
-        drawn = at_place(counts, [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(requested, counts))], draw)
+        both = [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(requested, counts))]
+        drawn = at_place(counts, requested, both, draw)
         schedule = write_schedule(
             with_figures(requested, at), replace(drawn, hits=np.minimum(drawn.hits, drawn.rows)), accesses
         )
