@@ -51,15 +51,20 @@ class Prefixed:
         return self._inner(environ, start)
 
 
+def current() -> str:
+    """Return the prefix of the request that is answered; none outside of a request."""
+    return flask.request.script_root if flask.has_request_context() else ""
+
+
 def inside(path: str, prefix: str | None = None) -> str:
     """Return an address as pages know it. prefix: the request's if None."""
-    prefix = flask.request.script_root if prefix is None else prefix
+    prefix = current() if prefix is None else prefix
     return path.removeprefix(prefix) or "/" if f"{path}/".startswith(f"{prefix}/") else path
 
 
 def outside(address: str) -> str:
     """Return an address of a page, which begins with `/`, as the browser sees it."""
-    return flask.request.script_root + address
+    return current() + address
 
 
 class PrefixedDash(Dash):
