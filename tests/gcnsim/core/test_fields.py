@@ -205,7 +205,10 @@ def test_no_other_data_set_is_suggested(typed: str) -> None:
         (
             "dgx",
             hosts(),
-            ["dgx-1-v100", "dgx-a100", "dgx-a100-320", "dgx-b200", "dgx-h100", "dgx-h200", "dgx-station-a100"],
+            [
+                *("dgx-1-p100", "dgx-1-v100", "dgx-a100", "dgx-a100-320", "dgx-b200", "dgx-b300"),
+                *("dgx-h100", "dgx-h200", "dgx-station-a100"),
+            ],
         ),
         ("p4d.24xl", hosts(), ["p4d.24xlarge"]),
         ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge", "g5.xlarge"]),
