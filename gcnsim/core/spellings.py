@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-MOST: Final = 10
+MOST: Final = 8
 """The most names of a family in a message."""
 
 _CLOSE: Final = {False: 0.65, True: 0.7}
