@@ -291,7 +291,6 @@ def _slider_callbacks(app: PrefixedDash, behind: AppState) -> None:
             return refused(parts.internal(error), values)
         read = what_if.read_of(question, behind.answers, behind.files)
         named = replace(question, graph=behind.files.name(question.graph))
-        rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
