@@ -20,6 +20,7 @@ from dash.exceptions import PreventUpdate
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.dashboard import api, parts
 from gcnsim.dashboard.answers import Answers, SupersededError
+from gcnsim.dashboard.context import of_question
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
@@ -296,7 +297,7 @@ def _slider_callbacks(app: PrefixedDash, behind: AppState) -> None:
             figure,
             what_if.tables(rows, pinned),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, named, read),
+            of_question(rows, measured, named, read),
             what_if.against(question, rows, pinned, behind.files),
             named.command(),
             question.address(),

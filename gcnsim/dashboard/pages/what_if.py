@@ -14,7 +14,6 @@ from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
-from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, rates_of_nvlink, stops
@@ -23,7 +22,6 @@ from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
 from gcnsim.report.answer.rows import bandwidth_text, plain
-from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
@@ -37,7 +35,6 @@ LABELS: Final = {
     "cache": "Cache: share of boundary features kept",
 }
 SLIDERS: Final = tuple(LABELS)
-FIRST: Final = PageQuestion()
 ABOUT: Final = "How long training takes, and why. Also: "
 PRESETS: Final = (
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
@@ -381,29 +378,6 @@ def _gain(before: Row, after: Row) -> str:
     gain = before.epoch_s / after.epoch_s
     per = "" if before.iterations_per_epoch == after.iterations_per_epoch else " per epoch"
     return (f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long") + per
-
-
-def machine(
-    rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
-) -> list[Any]:
-    """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
-    as its user does."""
-    name = "" if measured is None else measured.device["name"]
-    badge, basis = UNCALIBRATED, "computed from datasheets and assumptions"
-    if question.calibration:
-        badge, basis = CALIBRATED, f"computed with {question.calibration}"
-    if measured is not None:
-        badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
-    row = replace(rows[0], dataset=question.graph or rows[0].dataset)
-    servers = None
-    if question.gpus_per_server or not question.host:
-        servers = servers_for(row.gpus, question.gpus_per_server or None)
-    shown = machine_text(row, servers, question.host, name), *question.links, question.inject
-    return [
-        html.Strong(badge, className="badge"),
-        f"{', '.join(filter(None, shown))}: {basis}",
-        *([html.Br(), plain(read)] if read else []),
-    ]
 
 
 def _recommended(rows: Sequence[Row]) -> Row:

@@ -14,6 +14,7 @@ from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.dashboard import files as module
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
+from gcnsim.dashboard.context import of_question
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
@@ -52,9 +53,9 @@ def test_a_fault_is_that_of_the_command_line(answers: Answers, tmp_path: Path) -
     (told,) = command_line(*shlex.split(question.command())[2:])["results"]
     (whole,) = what_if.rows_of(PageQuestion(gpus=2, methods=("pipegcn",)), answers, Files(tmp_path, tmp_path))
     assert row.iteration_s == told["iteration_s"] > whole.iteration_s
-    assert "in 1 server, slow-gpu:worker=0,factor=3: computed" in str(what_if.machine([row], None, question))
+    assert "in 1 server, slow-gpu:worker=0,factor=3: computed" in str(of_question([row], None, question))
     linked = PageQuestion(gpus=2, link="efa", pcie="pcie5-x16", nvlink="100GB/s")
-    assert "in 1 server, efa, pcie5-x16, NVLink 100GB/s: computed" in str(what_if.machine([row], None, linked))
+    assert "in 1 server, efa, pcie5-x16, NVLink 100GB/s: computed" in str(of_question([row], None, linked))
     pinned = what_if.against(PageQuestion(pin=linked.address()), [row], [row], Files(tmp_path, tmp_path))
     assert "at 15Gbps, efa, pcie5-x16, NVLink 100GB/s, pipegcn" in str(pinned)
     with pytest.raises(ScenarioError, match=r"^--inject slow: unknown fault"):
@@ -74,7 +75,7 @@ def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path:
     words = question.command().replace("measured.parquet", str(tmp_path / "measured.parquet")).split()
     known = {row["method"]: row["iteration_s"] for row in command_line(*words[2:])["results"]}
     assert {row.method: row.iteration_s for row in rows} == known
-    badge, text = what_if.machine(rows, measured)
+    badge, text = of_question(rows, measured)
     assert badge.children == "MEASURED on a core"
     assert text.endswith("2 x a core in 1 server: compute measured, links assumed")
     assert question.command() == (
@@ -110,7 +111,7 @@ def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_
     assert text.startswith(f"Use {best[15].method}")
     assert f" at 15 Gbps: {1000 * chosen[0]:.0f} ms per iteration (" in text
     assert str(what_if.tables(rows, [])).count("* ") == 2
-    assert what_if.machine(rows)[1].startswith("reddit, 6 x T4 in 3 servers")
+    assert of_question(rows)[1].startswith("reddit, 6 x T4 in 3 servers")
     assert text.endswith(f"{chosen[0] / chosen[1]:.3g} times as fast.")
 
 
@@ -198,7 +199,7 @@ def test_an_own_graph_says_what_was_read_of_it(answers: Answers, tmp_path: Path)
     assert read.startswith("Read from my ring.txt: 40 nodes, 240 stored entries")
     assert "at 2 parts; gcn, 4 layers, widths 128-256-256-256-16" in read
     assert read.endswith("not in the file, so assumed: features, classes.")
-    assert read in str(what_if.machine(rows, None, question, read))
+    assert read in str(of_question(rows, None, question, read))
     assert what_if.read_of(PageQuestion(), answers, files) == ""
 
 
@@ -208,8 +209,6 @@ def test_a_pinned_question_is_compared_with(answers: Answers, tmp_path: Path) ->
     rows, pinned = (what_if.rows_of(each, answers, files) for each in (question, first))
     shown = str(what_if.against(question, rows, pinned, files))
     now, then = (each[0].iteration_s for each in (rows, pinned))
-    assert rows[0].recommended
-    assert pinned[0].recommended
     assert f"This is {then / now:.3g} times as fast." in shown or f"This is {now / then:.3g} times as long." in shown
     assert "reddit, 2 x t4 at 15Gbps" in shown
     assert f"href='/{first.address()}'" in shown
