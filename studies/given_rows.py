@@ -49,11 +49,6 @@ MARGIN: Final = 1.25
 SERVER: Final = (("pipegcn", "table2"), ("pipegcn", "table4"), ("pipegcn", "table6"), ("bns_gcn", "table11"))
 
 FITTED: Final[Mapping[tuple[str, str], Sequence[tuple[float, Sequence[Table]]]]] = {
-    ("gpu", "spmm_efficiency"): (
-        (0.84, SERVER), (0.36, (("psc_gcn", "table3"),)), (0.25, (("pipegcn", "table8"),)),
-    ),
-    ("gpu", "cache_rate"): ((1.8, (("bajaj2025", "21"),)), (3.0, SERVER)),
-    ("gpu", "gemm_efficiency"): ((0.85, (("bajaj2025", "21"),)), (0.7, SERVER)),
     ("host", "staging_bandwidth"): (
         (5.8e9, SERVER), (5.3e9, (("bajaj2025", "4"),)), (1.1e10, (("bajaj2025", "21"),)),
         (9.5e9, (("sancus", "table3"),)), (1.67e10, (("sancus", "table3"),)),

@@ -139,7 +139,7 @@ def sizes_of(row: Row) -> tuple[float, float, float | None]:
 
 def with_spread(profile: DeviceProfile, spread: float | None) -> DeviceProfile:
     """The device for a graph of this spread of degrees."""
-    return profile
+    return profile if spread is None else replace(profile, degree_spread=spread)
 
 
 def dense_product(profile: DeviceProfile, row: Row) -> float:

@@ -94,7 +94,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
         "restart", "electricity", "gpu_power", "price", "prices", "pricing",
     ),
     "Simulation": (
-        "overrides", "measured", "inject", "partition_seeds", "max_wait", "iterations", "fidelity", "seed", "processes",
+        "overrides", "measured", "inject", "partition_seeds", "iterations", "fidelity", "seed", "processes",
     ),
     "Output": (),
 }  # fmt: skip
@@ -103,7 +103,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
 RARE: Final = frozenset(
     (
         "ids", "classes", "train", "pcie", "nvlink", "payload", "cache_policy", "norms", "implementation", "mtbf",
-        "interruption_notice", "checkpoint", "restart", "gpu_power", "prices", "partition_seeds", "max_wait",
+        "interruption_notice", "checkpoint", "restart", "gpu_power", "prices", "partition_seeds",
         "iterations", "fidelity", "limit", "hours_per_day", "wide", "timeline_detail",
     )
 )  # fmt: skip

@@ -107,13 +107,13 @@ def _bounds(rule: Number) -> str:
     return f"{noun} {low} {rule.low:.12g}{high}"
 
 
-_COUNT: Final = re.compile(r"([0-9]{1,300}(?:\.[0-9]{1,300})?)\s*([kKMGT]?)", re.ASCII)
-_THOUSANDS: Final = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
+_COUNT: Final = re.compile(r"([0-9]{1,300}(?:\.[0-9]{1,300})?)\s*([kKMGBT]?)", re.ASCII)
+_THOUSANDS: Final = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "B": 9, "T": 12}
 
 
 @dataclass(frozen=True, slots=True)
 class Count(Number):
-    """A whole number that may be written in thousands (k), millions (M), billions (G) or trillions (T)."""
+    """A whole number that may be written in thousands (k), millions (M), billions (G, B) or trillions (T)."""
 
     @property
     def allowed(self) -> str:

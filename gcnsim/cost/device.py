@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.hardware import DeviceProfile
 from gcnsim.workload import PAYLOADS
+from gcnsim.workload.reach import DEGREE_SPREAD
 
 VALUE = 4
 """Bytes of one fp32 value."""
@@ -42,20 +43,83 @@ def spmm_seconds(
 ) -> FloatArray:
     """Seconds of a sparse matrix with `entries` stored values and `rows` rows, times a dense matrix of `width` columns.
 
-    gathered: rows of the dense matrix, if known; a calibrated device has an efficiency for that size.
+    gathered: rows of the dense matrix, if known; else as many as `rows`.
 
-    Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered
-    row counts as read from DRAM, so spmm_efficiency includes cache hits and skew. Rows of few values are limited by
-    their entries, where the device's rate of those is known.
+    Per entry: its column index, its value and one gathered row; per output row one written row. Of a device whose
+    multiprocessors are known, these times add up (`_through_cache`). Of any other, every gathered row counts as read
+    from memory, so that spmm_efficiency includes cache hits and skew; a calibrated device has an efficiency for the
+    size of the dense matrix. Rows of few values are limited by their entries, where that rate of the device is known.
     """
-    traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
     arithmetic_s = 2.0 * entries * width / device.flops_fp32.value
     if device.entries_per_s is not None:
         arithmetic_s = np.maximum(arithmetic_s, entries / device.entries_per_s.value)
+    if device.multiprocessors is not None and device.cache_bandwidth is not None and device.spmm_curve is None:
+        return _kernel(
+            device, _through_cache(device, entries, rows, width, rows if gathered is None else gathered), arithmetic_s
+        )
+    traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
     efficiency: Size = device.spmm_efficiency.value
     if device.spmm_curve is not None and gathered is not None:
         efficiency = device.spmm_curve.at(np.asarray(gathered * (VALUE * width), dtype=np.float64))
     return _kernel(device, traffic / (device.memory_bandwidth.value * efficiency), arithmetic_s)
+
+
+LOCALITY: Final = 0.127
+"""How slowly hits in the last cache fall with its size over the dense matrix's: hits = (cache / matrix)^LOCALITY. Rows
+near each other share neighbours, so that a small cache already holds many.
+"""
+
+SPREAD_LOCALITY: Final = 0.099
+"""LOCALITY is exp(-SPREAD_LOCALITY x spread of degrees) as large: rows of many entries are asked for again soon."""
+
+ROW_S: Final = 8.0e-9
+"""Seconds in which one multiprocessor begins and ends an output row of 32 values: offsets read, result written."""
+
+ENTRY_S: Final = 7.8e-9
+"""Seconds of one multiprocessor for a stored entry, however narrow its row: 17 Gedges/s of an H100's 132."""
+
+STEP_S: Final = 29.6e-9
+"""Seconds of one step along the longest row; at most `LONGEST` steps, because longer rows are split."""
+
+LONGEST: Final = 400
+
+LANES: Final = 32
+"""Values of a row that a warp reads at a time."""
+
+
+def _through_cache(device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size) -> Size:
+    """Seconds of a sparse sum without its launch: memory, last cache and rows one after the other, or the longest row.
+
+    Memory reads the gathered rows that miss the last cache, each row at least once unless all fit, indices and values,
+    and writes the output. All gathered and written bytes pass the cache. The constants above, `spmm_efficiency` and
+    `cache_bandwidth` are one set for cuSPARSE on every GPU, fitted to sums of 11 graphs on an RTX 3090 and of three on
+    an RTX 4090 (RA-SpMM, 2026; studies/fit_operators.py prints
+    the errors on graphs and GPUs left out).
+    """
+    assert device.multiprocessors is not None
+    assert device.cache_bandwidth is not None
+    processors, spread = device.multiprocessors.value, device.degree_spread or DEGREE_SPREAD
+    matrix, output, reads = gathered * (VALUE * width), rows * (VALUE * width), entries * (VALUE * width)
+    cache = 0.0 if device.l2_cache is None else device.l2_cache.value
+    held = np.minimum(1.0, cache / np.maximum(matrix, 1.0))
+    missed = 1.0 - held ** (LOCALITY * np.exp(-SPREAD_LOCALITY * spread))
+    fetched = np.maximum(reads * missed, np.where(held < 1.0, np.minimum(matrix, reads), 0.0))
+    memory_s = (fetched + entries * (INDEX + VALUE) + output) / (
+        device.memory_bandwidth.value * device.spmm_efficiency.value
+    )
+    cache_s = (reads + output) / (processors * device.cache_bandwidth.value)
+    rows_s = rows * (-(-width // LANES) * ROW_S) / processors
+    steps = np.minimum(np.minimum(_longest(entries, rows, spread), gathered), LONGEST)
+    least_s = np.maximum(steps * STEP_S, entries * (ENTRY_S / processors))
+    return np.where(np.asarray(entries) > 0, np.maximum(memory_s + cache_s + rows_s, least_s), 0.0)
+
+
+def _longest(entries: Size, rows: Size, spread: float) -> Size:
+    """The expected entries of the longest of `rows` rows of lognormal lengths, by the tail of the normal law."""
+    log = np.log(np.maximum(rows, 3.0))
+    reach = np.sqrt(2.0 * log)
+    quantile = reach - (np.log(log) + np.log(4.0 * np.pi)) / (2.0 * reach)
+    return np.asarray(entries / np.maximum(rows, 1.0) * np.exp(spread * quantile - spread**2 / 2.0))
 
 
 def columns_seconds(
@@ -76,12 +140,31 @@ def columns_seconds(
 
 
 def gemm_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
-    """Seconds of an (m x k) times (k x n) fp32 product: 2 m k n flop, each operand read and the result written once."""
+    """Seconds of an (m x k) times (k x n) fp32 product: 2 m k n flop, each operand read and the result written once.
+
+    Of a device whose multiprocessors are known: m and n are whole multiples of `LANES`, and the product's tiles are
+    dealt out in waves, of which the last is not full: it takes as long as `TAIL` tiles more on each of them. Tall inner
+    sides are split (split-K).
+    """
+    busy = 2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value)
+    if device.multiprocessors is not None:
+        high, wide = (np.ceil(np.asarray(side) / LANES) * LANES for side in (m, n))
+        padded = np.where(busy > 0, (high * wide) / np.maximum(np.asarray(m * n), 1.0), 1.0)
+        tiles = np.ceil(high / TILE_SIDE) * np.ceil(wide / TILE_SIDE) * np.maximum(1.0, np.asarray(k) / SPLIT)
+        busy = busy * padded * (1.0 + TAIL * device.multiprocessors.value / np.maximum(tiles, 1.0))
     return _kernel(
-        device,
-        map_bytes(m, k, n) / (device.memory_bandwidth.value * device.elementwise_efficiency.value),
-        2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value),
+        device, map_bytes(m, k, n) / (device.memory_bandwidth.value * device.elementwise_efficiency.value), busy
     )
+
+
+TILE_SIDE: Final = 128
+"""Rows and columns of the result that one multiprocessor computes at a time (cuBLAS' sgemm)."""
+
+SPLIT: Final = 2048
+"""Values of the inner side that one tile sums, where a product has few tiles."""
+
+TAIL: Final = 0.29
+"""Fitted to products on an A100, a V100, a P4, a T4, an L4 and an MI100 (NeuSight, ASPLOS 2025)."""
 
 
 def map_bytes(m: Size, k: Size, n: Size) -> FloatArray:

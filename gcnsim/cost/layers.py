@@ -275,10 +275,13 @@ def attention_cost(
     dropout: str = EXCHANGE_FIRST,
     longest: Size = 0.0,
     weight_dropout: bool = False,
+    own_again: bool = False,
 ) -> LayerCost:
     """The kernels of one layer with shape.heads heads; arguments as in `gcnsim.cost.layer_cost`.
 
-    longest: entries of the longest row. weight_dropout: whether attention weights are dropped too.
+    longest: entries of the longest row. weight_dropout: whether attention weights are dropped too. own_again: whether
+    inner rows are multiplied by the weights a second time, as near ends (DGL's GATConv(graph, (all rows, own rows)),
+    which released code calls; both products use the same weights).
     """
     kept, every = entries.astype(np.float64), inner + boundary_rows.astype(np.float64)
     width, heads = shape.projected, shape.heads
@@ -288,6 +291,12 @@ def attention_cost(
     project = gemm_seconds(device, every, shape.d_in, width)
     weight = gemm_seconds(device, shape.d_in, every, width)
     back = np.zeros(kept.shape) if first else gemm_seconds(device, every, width, shape.d_in)
+    if own_again:
+        project = project + gemm_seconds(device, nodes, shape.d_in, width)
+        weight = weight + gemm_seconds(device, shape.d_in, nodes, width)
+        if not first:
+            added = elementwise_seconds(device, nodes * float(shape.d_in), ADDITION_PASSES)
+            back = back + gemm_seconds(device, nodes, width, shape.d_in) + added
     dropped = DROPOUT_OPERANDS if weight_dropout else ()
     forward = (*SCORES_OPERANDS, *SOFTMAX_OPERANDS, *dropped)
     backward = (*dropped, *SOFTMAX_BACKWARD_OPERANDS, *SCORES_BACKWARD_OPERANDS)
@@ -299,7 +308,7 @@ def attention_cost(
         update=project + _scores(device, every, inner, width, SCORE_PASSES) + dressed,
         update_backward=undressed + weight + back + _scores(device, every, inner, width, SCORE_BACKWARD_PASSES),
         aggregate_backward=_sum(device, kept, every, width, inner, heads)
-        + dots_seconds(device, kept, width, heads)
+        + dots_seconds(device, kept, width, heads, inner, every)
         + entries_seconds(device, kept, heads, backward)
         + REDUCTIONS_BACKWARD * reduction,
     )
@@ -324,14 +333,21 @@ def entries_seconds(device: DeviceProfile, entries: Size, heads: int, operands: 
     return np.where(np.asarray(entries) > 0, seconds, 0.0)
 
 
-def dots_seconds(device: DeviceProfile, entries: Size, width: int, heads: int) -> FloatArray:
-    """Seconds of the dot product of two rows of `width` values (all heads) for each entry (gSDDMM).
+def dots_seconds(
+    device: DeviceProfile, entries: Size, width: int, heads: int, rows: Size = 0.0, gathered: Size | None = None
+) -> FloatArray:
+    """Seconds of the dot product of two rows of `width` values (all heads) for each entry (gSDDMM). rows: near rows.
+    gathered: far rows.
 
     Consecutive entries share a row. A warp therefore finds the near row in the cache and gathers the far row like a
     sparse sum. Single threads (heads of less than WARP values) read both.
     """
-    rows, share = (1, device.spmm_efficiency.value) if width >= WARP * heads else (2, DOT_EFFICIENCY)
-    traffic = entries * float(ENTRY_ENDS + rows * VALUE * width + VALUE * heads)
+    warps = width >= WARP * heads
+    if warps and gathered is not None and device.multiprocessors is not None and device.spmm_curve is None:
+        results = entries * float(VALUE * heads) / (device.memory_bandwidth.value * device.elementwise_efficiency.value)
+        return np.asarray(spmm_seconds(device, entries, rows, width, gathered) + results)
+    ends, share = (1, device.spmm_efficiency.value) if warps else (2, DOT_EFFICIENCY)
+    traffic = entries * float(ENTRY_ENDS + ends * VALUE * width + VALUE * heads)
     seconds = traffic / (device.memory_bandwidth.value * share)
     return np.where(np.asarray(entries) > 0, seconds + device.launch_s.value, 0.0)
 

@@ -35,7 +35,7 @@ from gcnsim.evidence.fitting import (
 )
 from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.records.calibration import Fitted, Residual
-from gcnsim.scenario.machine_profiles import CALIBRATED, with_fitted
+from gcnsim.scenario.machine_profiles import CALIBRATED, as_fitted
 
 QUEUE = 262_144.0
 """Bytes one connection may have in the queues of an emulated link: the socket buffers of its hosts."""
@@ -202,7 +202,7 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
 def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
     """The device with the figures fitted so far; `assumed` replaces some of them."""
     figures = laws.device | {field: Fitted(value, "to solve a law by") for field, value in assumed.items()}
-    chosen = replace(with_fitted(device(name), figures), entries_per_s=None)
+    chosen = as_fitted(device(name), figures)
     if not laws.curve:
         return chosen
     sizes, shares = zip(*laws.curve, strict=True)

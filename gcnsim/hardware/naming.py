@@ -25,7 +25,7 @@ from gcnsim.hardware.catalogue import GENERIC_LINK, device, devices, link, links
 from gcnsim.hardware.own_files import is_file
 from gcnsim.hardware.profiles import INSIDE
 
-_UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
+_UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|generation|sxm\d?|hbm\d?e?|ac")
 _BOARD: Final = re.compile(r"pcie|sxm\d?|hbm\d?e?|nvl")
 _OF_HOST: Final = {"gh200": "480gb"}
 """The memory size in a driver's name, by model, where it belongs to the processor and not to the GPU."""

@@ -176,19 +176,20 @@ GIVEN: Final = "as given"
 class DeviceProfile:
     """One GPU (or one CPU core that trains).
 
-    memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
-    device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
-    the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
-    from DRAM. launch_s: seconds a kernel costs before its first byte. cache_rate: bandwidth at which sparse
-    sums read rows that the last cache holds, over that of memory. entries_per_s: stored entries that sparse sums of
-    narrow rows process at most; None: not known. link: name of the link to the host. nvlink:
-    bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
-    them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
-    the last cache on the device, through which all its cores read memory; None: not known, or of a core. power: watts
-    of the board; busy_power, waiting_power, idle_power: shares of it that it draws while it computes, while it waits,
-    and while nobody uses it; None: not known. sold_in: the host that it is usually sold in, which a question that names
-    no server has; None: none in particular. spmm_curve: where calibrated, the SpMM efficiency by the bytes of the
-    dense matrix that rows are gathered from.
+    memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where
+    the device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency:
+    share of the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches. launch_s: seconds a kernel
+    costs before its first byte. multiprocessors: how many it has (compute units of AMD). cache_bandwidth: bytes/s
+    that one of them reads through the last cache in sparse sums; without it, or their number, every gathered row
+    counts as read from memory. degree_spread: standard deviation of the log of degrees of the graph that is
+    trained. entries_per_s: stored entries that sparse sums of narrow rows process at most; None: not known. link:
+    name of the link to the host. nvlink: bytes/s per direction of all links to other GPUs together, of a module
+    that has them; a host says whether it joins them. peer_to_peer: whether GPUs read each other's memory over PCIe,
+    where the server allows it. l2_cache: bytes of the last cache on the device, through which all its cores read
+    memory; None: not known, or of a core. power: watts of the board; busy_power, waiting_power, idle_power: shares
+    of it that it draws while it computes, while it waits, and while nobody uses it; None: not known. sold_in: the
+    host that it is usually sold in, which a question that names no server has; None: none in particular. spmm_curve:
+    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from.
     """
 
     name: str
@@ -209,13 +210,15 @@ class DeviceProfile:
     nvlink_generation: Annotated[Figure | None, None] = None
     peer_to_peer: Fact | None = None
     l2_cache: Annotated[Figure | None, units.NBYTES, "cache"] = None
-    cache_rate: Annotated[Figure | None, None, "cache"] = None
+    multiprocessors: Annotated[Figure | None, None] = None
+    cache_bandwidth: Annotated[Figure | None, units.BANDWIDTH, "cache"] = None
     entries_per_s: Annotated[Figure | None, units.RATE, "cache"] = None
     power: Annotated[Figure | None, units.POWER, "power"] = None
     busy_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     waiting_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     idle_power: Annotated[Figure | None, units.FRACTION, "power"] = None
     spmm_curve: Curve | None = None
+    degree_spread: float | None = None
     sold_in: str | None = None
 
     def provenance(self) -> tuple[str, ...]:

@@ -92,7 +92,8 @@ class Facts:
     hidden activation. dropout: where a layer's input is dropped, one of `gcnsim.workload.DROPOUTS`. seed: of the
     variation of equal work. rate_beside_copies: relative speed of a GPU during transfers. payload: number format of
     boundary rows in messages. devices: by rank, if GPUs differ; otherwise empty. serial: a worker's messages of a
-    direction follow one another. streaming: share of the memory bandwidth for products of whole blocks.
+    direction follow one another. streaming: share of the memory bandwidth for products of whole blocks that go column
+    by column, as those of published code do; None: row by row.
     sampler_threads: CPU threads that share the sampling of one worker's graph. samples_on_gpu: the GPU samples it.
     placement: sampling device and place of rows of mini-batches; None for the method's default. unrelated: the graphs
     are not consecutive; each represents a separate run. released: with the overhead of the published systems' code on
@@ -111,7 +112,7 @@ class Facts:
     payload: str = "fp32"
     devices: tuple[DeviceProfile, ...] = ()
     serial: bool = False
-    streaming: float = 0.8
+    streaming: float | None = None
     unrelated: bool = False
     sampler_threads: int = 1
     samples_on_gpu: bool = False

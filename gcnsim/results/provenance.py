@@ -48,14 +48,16 @@ class Unlike:
 
 @dataclass(frozen=True, slots=True)
 class LikeQuestions:
-    """For GPUs without fitted figures: times that others measured, and the errors of their predictions."""
+    """For GPUs without fitted figures: times that others measured, and the errors of their predictions.
+
+    All were known when formulas and assumed values were chosen: errors of new ones are larger, and how many lie in
+    their ranges says nothing, so it is not given.
+    """
 
     rows: Count
     """How many measured rows are like the recommended setting."""
     median_error: Amount | None
     """Median of their absolute relative errors; null for fewer than three rows."""
-    inside: Share | None
-    """Share of their times in the predicted range; null for fewer than three rows."""
     alike: tuple[Text, ...]
     """The properties of the question that all of them share."""
     unlike: tuple[Unlike, ...]

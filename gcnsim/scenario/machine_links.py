@@ -6,22 +6,15 @@ The published runs of a platform add figures to those of the catalogue (`gcnsim.
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import NormalDist
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from gcnsim.core.errors import ScenarioError
-from gcnsim.hardware import DeviceProfile, Figure, LinkProfile, Platform, platform
+from gcnsim.hardware import DeviceProfile, LinkProfile, Platform, platform
 from gcnsim.hardware.link_specs import LinkSpec, Paths, Sockets
 from gcnsim.hardware.topology import Cluster, build_cluster
 from gcnsim.scenario.machine_profiles import Profiles
 from gcnsim.scenario.specs import LEAN, ClusterSpec
-from gcnsim.trace.counts import AccessCounts
 from gcnsim.workload.reach import DEGREE_SPREAD
-
-TILE: Final = 128
-"""Bytes of a row that a sparse sum gathers at a time: each lane of a warp reads one fp32 value of a cache line."""
 
 
 def platform_of(spec: ClusterSpec) -> Platform | None:
@@ -34,25 +27,14 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
     return named
 
 
-def with_l2_cache(
-    profile: DeviceProfile, named: Platform | None, dataset: str | None, counts: AccessCounts
-) -> DeviceProfile:
-    """The device on one workload: its sparse sums read only the rows from memory that are not in its last-level cache.
-
-    Every gathered byte crosses the cache, and a share 1 - h of them the memory as well: seconds = bytes / memory
-    bandwidth * ((1 - h) / spmm_efficiency + 1 / cache_rate). So all bytes together may exceed the memory bandwidth. The
-    device is unchanged if its cache is unknown or too small for a row.
+def for_workload(profile: DeviceProfile, named: Platform | None, dataset: str | None) -> DeviceProfile:
+    """The device on one workload: with the spread of its graph's degrees, and the share of the memory bandwidth that a
+    platform's published runs have for rows that miss its last cache. Unchanged if its multiprocessors are unknown.
     """
-    if profile.l2_cache is None or profile.cache_rate is None or np.min(profile.l2_cache.value) < TILE:
+    if profile.multiprocessors is None or profile.cache_bandwidth is None:
         return profile
-    columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
-    if counts.batches is not None:
-        columns = float(counts.batches.levels[..., 0].mean())
     gathering = profile.spmm_efficiency if named is None else named.spmm_efficiency
-    missed = 1.0 - cached_share(profile.l2_cache.value / TILE, max(columns, 1.0), degree_spread(dataset))
-    share = 1.0 / (missed / gathering.value + 1.0 / profile.cache_rate.value)
-    text = f"{1 - np.mean(missed):.0%} of the rows from the cache, the others at {gathering.reference}"
-    return replace(profile, spmm_efficiency=Figure(share, gathering.source, text, gathering.date), spmm_curve=None)
+    return replace(profile, spmm_efficiency=gathering, degree_spread=degree_spread(dataset))
 
 
 def streaming_share(profile: DeviceProfile, named: Platform | None) -> float:
@@ -62,21 +44,6 @@ def streaming_share(profile: DeviceProfile, named: Platform | None) -> float:
     """
     fitted = None if named is None else named.stream_efficiency
     return profile.elementwise_efficiency.value if fitted is None else fitted.value
-
-
-def cached_share(rows: Any, columns: float, spread: float) -> Any:
-    """The share of gathered rows that hit a cache of `rows` rows, which holds the columns of highest degree.
-
-    Degrees are lognormal with the spread `spread` of their log. The share c of the columns with the highest degrees has
-    the share Phi(spread - z) of all entries, with z the normal quantile of 1 - c. An array of sizes (one per draw)
-    gives an array of shares.
-    """
-    if isinstance(rows, np.ndarray):
-        return np.array([cached_share(float(one), columns, spread) for one in rows])
-    if rows >= columns:
-        return 1.0
-    normal = NormalDist()
-    return normal.cdf(spread - normal.inv_cdf(1.0 - rows / columns))
 
 
 def degree_spread(dataset: str | None) -> float:

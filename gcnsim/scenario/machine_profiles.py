@@ -57,6 +57,13 @@ def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
     return replace(profile, **figures)
 
 
+def as_fitted(profile: DeviceProfile, fitted: Mapping[str, Fitted]) -> DeviceProfile:
+    """The device of a calibration: fitted efficiencies hold what caches and waves of tiles do, and what narrow rows
+    take."""
+    found = with_fitted(profile, fitted)
+    return replace(found, entries_per_s=None, multiprocessors=None, cache_bandwidth=None)
+
+
 def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
     """`profile` with the figures that `spec` gives for it. Raises ScenarioError for shares of power that contradict
     each other."""
@@ -242,8 +249,7 @@ def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
-    # Fitted efficiencies hold what narrow rows take.
-    chosen = replace(with_fitted(chosen, record.figures["device"]), entries_per_s=None)
+    chosen = as_fitted(chosen, record.figures["device"])
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)
@@ -306,7 +312,10 @@ def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: st
     curve = profile.spmm_curve
     if curve is not None:
         curve = replace(curve, values=tuple(value / factor for value in curve.values))
-    return replace(profile, spmm_efficiency=slower, spmm_curve=curve)
+    through = profile.cache_bandwidth
+    if through is not None:
+        through = replace(through, value=through.value / factor)
+    return replace(profile, spmm_efficiency=slower, spmm_curve=curve, cache_bandwidth=through)
 
 
 TRANSPORT: Final = "cluster.transport"

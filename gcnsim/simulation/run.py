@@ -20,7 +20,7 @@ from gcnsim.hardware.topology import Cluster
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
 from gcnsim.scenario.machine import Machine, payload_shares, refuse_unused, resolve_machine
-from gcnsim.scenario.machine_links import degree_spread, streaming_share, with_l2_cache
+from gcnsim.scenario.machine_links import degree_spread, for_workload, streaming_share
 from gcnsim.scenario.machine_profiles import for_graph, with_drawn
 from gcnsim.schedule import Schedule, ScheduleBounds, bounds
 from gcnsim.simulation.batches import batch_memory_of, placement_of, refuse_unmodelled
@@ -163,7 +163,7 @@ def _new_schedule(
         device = for_graph(device, machine.calibration, accesses.graph_hash)
     if machine.calibration is None or machine.platform is not None:
         device, *others = (
-            with_l2_cache(item, machine.platform, scenario.workload.dataset, counts) for item in (device, *devices)
+            for_workload(item, machine.platform, scenario.workload.dataset) for item in (device, *devices)
         )
         devices = tuple(others)
     chosen = scenario.method
@@ -190,7 +190,7 @@ def _new_schedule(
         serial=scenario.cluster.transfers == "serial",
         released=scenario.cluster.implementation == RELEASED,
         degree_spread=degree_spread(scenario.workload.dataset),
-        streaming=streaming_share(device, machine.platform),
+        streaming=streaming_share(device, machine.platform) if _published(scenario) else None,
         sampler_threads=scenario.cluster.sampler_threads or 1,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         placement=placement,
@@ -206,6 +206,11 @@ def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
     """The kind of dropout; on GPUs without a given share, that of the published systems."""
     share = spec.dropout if spec.dropout is not None else float(device.kind == "gpu")
     return spec.dropout_order if share else NO_DROPOUT
+
+
+def _published(scenario: Scenario) -> bool:
+    """Whether the code is that of published systems."""
+    return scenario.cluster.implementation == RELEASED or scenario.cluster.platform is not None
 
 
 def _written(method: Method, facts: Facts) -> Schedule:

@@ -24,8 +24,9 @@ then they add up their sums. All of them compute the whole block's dense product
 - entries of A_ij cross from i to j: a worker's crossing entries are distributed over its peers in proportion to the
 rows it needs of each;
 
-- products process a block column by column (`gcnsim.cost.columns_seconds`), as the sparse library does with the storage
-format of the released code: Table 6 of PipeGCN has three times the computation of a row-wise product;
+- products are sparse sums, row by row; published code's process a block column by column
+(`gcnsim.cost.columns_seconds`), as the sparse library does with its storage format: Table 6 of PipeGCN has three times
+the computation of a row-wise product;
 
 - a block that is not sent (SANCUS) is multiplied from the stored copy, before any wait.
 """
@@ -51,6 +52,7 @@ from gcnsim.cost import (
     layer_cost,
     loss_seconds,
     row_bytes,
+    spmm_seconds,
     step_seconds,
 )
 from gcnsim.graph.parts import Replicas, allowed_copies
@@ -295,15 +297,20 @@ class _BlockWriter:
             starts = int(self.grid.rows[block])
             rows, entries = starts * (2 if index else 1), float(self.grid.entries[block, other])
             device, share = self.facts.device_of(rank), self._streaming(rank)
-            found.append(
-                float(columns_seconds(device, share, entries, rows, width, min(starts, entries))) if entries else 0.0
+            seconds = (
+                spmm_seconds(device, entries, rows, width, int(self.grid.rows[other]))
+                if share is None
+                else columns_seconds(device, share, entries, rows, width, min(starts, entries))
             )
+            found.append(float(seconds) if entries else 0.0)
         return np.array(found)
 
-    def _streaming(self, rank: Rank) -> float:
-        """The share of memory bandwidth at which a worker's device reads entries, per device if they differ."""
+    def _streaming(self, rank: Rank) -> float | None:
+        """The share of memory bandwidth at which a worker's device reads entries, per device if they differ; None where
+        products go row by row."""
         facts = self.facts
-        return facts.device_of(rank).elementwise_efficiency.value if facts.devices else facts.streaming
+        own = facts.devices and facts.streaming is not None
+        return facts.device_of(rank).elementwise_efficiency.value if own else facts.streaming
 
     def _stages(self, rank: Rank) -> range:
         return self.grid.stages(rank % self.grid.replicas)

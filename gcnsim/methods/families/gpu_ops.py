@@ -137,7 +137,14 @@ class GpuOps:
         longest = longest_row(entries, inner, self.facts.degree_spread, inner + more["boundary_rows"])
         dropped = self.facts.released and self.facts.dropout != NO_DROPOUT
         return attention_cost(
-            device, shape, inner=inner, entries=entries, longest=longest, weight_dropout=dropped, **more
+            device,
+            shape,
+            inner=inner,
+            entries=entries,
+            longest=longest,
+            weight_dropout=dropped,
+            own_again=self.facts.released,
+            **more,
         )
 
     @cached_property

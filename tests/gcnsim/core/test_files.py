@@ -203,7 +203,7 @@ def test_places_name_keys_and_numbers_of_items() -> None:
     assert mistake([], "measurements", "options") == "options is [], wanted object"
 
 
-BUILT_IN = {"nvlink", "nvlink_generation", "nics", "l2_cache"}
+BUILT_IN = {"nvlink", "nvlink_generation", "nics", "l2_cache", "multiprocessors"}
 """What a machine is built with: no measurement is fitted to it."""
 
 UNFITTED = {
@@ -213,7 +213,7 @@ UNFITTED = {
     "idle_power",
     "host_power",
     "host_floor",
-    "cache_rate",
+    "cache_bandwidth",
     "entries_per_s",
     "staging_bandwidth",
     "uva_efficiency",

@@ -209,6 +209,19 @@ def test_weights_that_are_dropped_are_three_operands_each_way(gpu: DeviceProfile
     assert dropped.update == pytest.approx(kept.update)
 
 
+def test_own_rows_are_multiplied_twice_where_they_are_given_apart(gpu: DeviceProfile) -> None:
+    (shape, _) = layer_shapes("gat", 64, 64, 2, 10, heads=2)
+    same = {"inner": 20_000, "entries": np.array([1_000_000]), "boundary_rows": np.array([5000])}
+    for first in (True, False):
+        once, again = (attention_cost(gpu, shape, first=first, own_again=own, **same) for own in (False, True))  # type: ignore[arg-type]
+        assert again.update - once.update == pytest.approx(float(gemm_seconds(gpu, 20_000, 64, 64)))
+        back = float(gemm_seconds(gpu, 64, 20_000, 64))
+        if not first:
+            back += float(gemm_seconds(gpu, 20_000, 64, 64)) + 1e-5 + 20_000 * 64 * 12 / 100e9
+        assert again.update_backward - once.update_backward == pytest.approx(back)
+        assert again.aggregate == pytest.approx(once.aggregate)
+
+
 def test_heads_that_are_averaged_have_the_whole_width_each() -> None:
     hidden, last = layer_shapes("gat", 100, 64, 2, 10, heads=3, heads_joined="averaged")
     assert (hidden.projected, last.projected) == (3 * 64, 3 * 10), "and need not divide the width"

@@ -43,7 +43,7 @@ def known_gpu(curve: Curve | None = None, **changes: float) -> DeviceProfile:
     figures: dict[str, Any] = {
         name: Figure(value, "fitted", "chosen for a test", "2026") for name, value in (dict(DEVICE) | changes).items()
     }
-    return replace(device("t4"), spmm_curve=curve, **figures)
+    return replace(device("t4"), spmm_curve=curve, multiprocessors=None, cache_bandwidth=None, **figures)
 
 
 def measurements(chosen: DeviceProfile | None = None, call_s: float = CALL_S) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def test_a_missing_kernel_is_named(tmp_path: Path, kernel: str) -> None:
     ("gpus", "message"),
     [
         ([], "names no GPU; allowed: GPUs of one kind"),
-        (["Tesla T4", "Tesla P4"], "has GPUs of several kinds (Tesla P4, Tesla T4); allowed: GPUs of one kind"),
-        (["Tesla P4"], "the catalogue has no GPU 'Tesla P4'; known: a100-40, a100-80, a100-pcie-40,"),
+        (["Tesla T4", "Tesla P6"], "has GPUs of several kinds (Tesla P6, Tesla T4); allowed: GPUs of one kind"),
+        (["Tesla P6"], "the catalogue has no GPU 'Tesla P6'; known: a10, a100-40, a100-80,"),
     ],
 )
 def test_unknown_and_mixed_gpus_are_refused(tmp_path: Path, gpus: list[str], message: str) -> None:

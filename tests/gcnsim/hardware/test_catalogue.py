@@ -73,7 +73,7 @@ def test_sizes_of_caches(name: str, mebibytes: float) -> None:
         ("a100-pcie-80", 80e9, 1935e9, 19.5e12, 312e12),
         ("h100-nvl", 94e9, 3.9e12, 60e12, 835e12),
         ("b200", 180e9, 8e12, 75e12, 2250e12),
-        ("mi250x", 64e9, 1638.4e9, 23.95e12, 191.5e12),
+        ("mi250x", 64e9, 1638.4e9, 47.85e12, 191.5e12),
         ("mi300x", 192e9, 5.3e12, 163.4e12, 1307.4e12),
     ],
 )
@@ -238,14 +238,14 @@ def test_drivers_names_are_known(name: str, known: str) -> None:
         "NVIDIA GeForce RTX 2080 SUPER",
         "NVIDIA GeForce RTX 3090 Ti",
         "NVIDIA GeForce RTX 4090 Laptop GPU",
-        "NVIDIA A10",
-        "NVIDIA L40",
+        "NVIDIA A10M",
+        "NVIDIA L40G",
         "NVIDIA H200 NVL",
         "NVIDIA A100-PCIE-80GB MIG 1g.10gb",
         "NVIDIA RTX A6000 Laptop GPU",
         "NVIDIA GeForce RTX 3080 Ti",
-        "NVIDIA RTX 6000 Ada Generation",
-        "NVIDIA H20",
+        "NVIDIA RTX 5000 Ada Generation",
+        "NVIDIA H20 NVL",
         "AMD Instinct MI250",
         "NVIDIA A100-SXM4-80GB MIG 3g.40gb",
         "Tesla V100-SXM2-64GB",
@@ -272,6 +272,6 @@ def test_gpus_of_a_machine_are_of_one_kind() -> None:
     with pytest.raises(ScenarioError, match=r"^run: has GPUs of several kinds \(NVIDIA L4, Tesla T4\); allowed"):
         gpu_of(["Tesla T4", "NVIDIA L4"], "run")
     with pytest.raises(
-        ScenarioError, match=r"^run: the catalogue has no GPU 'NVIDIA L40'; known: .*l4, l40s, .*v100-pcie-32$"
+        ScenarioError, match=r"^run: the catalogue has no GPU 'NVIDIA L40G'; known: .*l4, l40, l40s, .*v100-pcie-32$"
     ):
-        gpu_of(["NVIDIA L40"], "run")
+        gpu_of(["NVIDIA L40G"], "run")

@@ -80,13 +80,13 @@ def test_servers_may_have_devices_of_files(write: Write) -> None:
         (T4.replace("kind: gpu\n", ""), "my_gpu.yaml: kind is missing"),
         (T4 + "memmory: 1", "my_gpu.yaml, memmory: unknown key; did you mean 'memory'?"),
         (T4.replace("pcie3-x16", "pcie3"), "my_gpu.yaml, link: 'pcie3' is not allowed; did you mean 'pcie3-x16'?"),
-        (T4.replace("kind: gpu", "kind: cpu"), "my_gpu.yaml: spmm_efficiency, gemm_efficiency, "),
+        (T4.replace("kind: gpu", "kind: cpu"), "my_gpu.yaml: spmm_efficiency, gather_efficiency, "),
         (T4.replace('"16GB"', "16"), "my_gpu.yaml, memory: 16 has no unit; write a size in bytes with its unit"),
         (T4.replace("source: datasheet", "source: heard", 1), "my_gpu.yaml, memory: unknown source 'heard'"),
         (T4 + 'launch_s: "5us"', "my_gpu.yaml, launch_s: a figure is {value, source, reference, date}"),
         (
-            T4 + 'gemm_efficiency: {value: "120%", source: measured, reference: x, date: "2026"}',
-            "my_gpu.yaml, gemm_efficiency: 120% is not allowed; above 0% and at most 100%",
+            T4 + 'gather_efficiency: {value: "120%", source: measured, reference: x, date: "2026"}',
+            "my_gpu.yaml, gather_efficiency: 120% is not allowed; above 0% and at most 100%",
         ),
         (
             T4 + 'idle_power: {value: "31%", source: measured, reference: x, date: "2026"}',

@@ -110,7 +110,7 @@ def test_a_link_that_the_scenario_names_is_the_catalogues(tmp_path: Path) -> Non
 
 
 def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
-    record, plain = of_gpu(), device("t4")
+    record, plain = of_gpu(), replace(device("t4"), multiprocessors=None)
     slow = for_graph(plain, record, "feed")
     assert float(spmm_seconds(slow, 1e8, 1e6, 64)) == pytest.approx(
         1.25 * float(spmm_seconds(plain, 1e8, 1e6, 64)), rel=1e-3

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gcnsim.core.errors import ScenarioError
@@ -15,11 +13,10 @@ from gcnsim.hardware import DeviceProfile, Figure, platform
 from gcnsim.hardware.catalogue import FOLDER
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.scenario.machine import resolve_machine
-from gcnsim.scenario.machine_links import cached_share, with_l2_cache
+from gcnsim.scenario.machine_links import for_workload
 from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.open_source import open_source
 from gcnsim.workload.reach import DEGREE_SPREAD
-from tests.cases import Case
 from tests.measured_files import measured_file, write_graph
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
@@ -34,34 +31,14 @@ def iteration_s(workload: dict[str, object], method: str = "full-graph") -> floa
     return simulate_scenario(scenario, open_source(scenario)).metrics.iteration_s
 
 
-def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> None:
-    assert cached_share(100.0, 100.0, 1.2) == 1.0
-    assert cached_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
-    assert cached_share(25.0, 100.0, 1.0) > 0.5
-    assert cached_share(1.0, 1e9, 1.0) < 1e-5
-    sizes = np.array([25.0, 100.0])
-    assert cached_share(sizes, 100.0, 1.0).tolist() == [cached_share(25.0, 100.0, 1.0), 1.0], "an assumed size, drawn"
-
-
-def test_a_sparse_sum_reads_from_memory_the_rows_that_the_cache_does_not_hold(
-    facts: Callable[..., Case], gpu: DeviceProfile
-) -> None:
-    counts, found = facts(inner=100_000).counts, platform("rtx-2080-ti-server")
-    columns = float(np.mean(counts.inner_nodes) + np.mean(counts.boundary_nodes))
-    cached = replace(gpu, l2_cache=Figure(5.5e6, "given", "", ""), cache_rate=Figure(2.0, "given", "", ""))
-    held = cached_share(5.5e6 / 128, columns, DEGREE_SPREAD)
-    assert 0.0 < held < 1.0
+def test_a_platform_and_a_dataset_say_what_sparse_sums_find(gpu: DeviceProfile) -> None:
+    found = platform("rtx-2080-ti-server")
+    known = replace(gpu, multiprocessors=Figure(10, "given", "", ""), cache_bandwidth=Figure(4e10, "given", "", ""))
     for fitted, efficiency in ((found, found.spmm_efficiency), (None, gpu.spmm_efficiency)):
-        made = with_l2_cache(cached, fitted, None, counts)
-        assert made.spmm_efficiency.value == pytest.approx(1.0 / ((1.0 - held) / efficiency.value + 1.0 / 2.0))
-    assert with_l2_cache(gpu, found, None, counts) is gpu, "its cache is not known"
-
-
-def test_a_cache_that_holds_all_rows_is_faster_than_memory(facts: Callable[..., Case], gpu: DeviceProfile) -> None:
-    """Reddit's columns fit the 40 MB of an A100: more than the DRAM's bandwidth is read of them."""
-    cached = replace(gpu, l2_cache=Figure(40e6, "given", "", ""), cache_rate=Figure(2.2, "given", "", ""))
-    made = with_l2_cache(cached, None, None, facts(inner=1_000).counts)
-    assert made.spmm_efficiency.value == pytest.approx(2.2)
+        made = for_workload(known, fitted, None)
+        assert made.spmm_efficiency == efficiency
+        assert made.degree_spread == DEGREE_SPREAD
+    assert for_workload(gpu, found, None) is gpu, "its multiprocessors are not known"
 
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:

@@ -213,6 +213,7 @@ def test_sizes_that_cannot_be_are_refused(workload: dict[str, Any], message: str
 
 
 def test_sizes_are_written_and_read_again() -> None:
+    assert sized_scenario(nodes="2.5M", edges="1.6B") == sized_scenario(nodes="2.5M", edges="1.6G")
     scenario = sized_scenario(nodes="2.5M", edges="1.6G")
     written = to_mapping(scenario)
     assert (written["workload"]["nodes"], written["workload"]["edges"]) == (2_500_000, 1_600_000_000)
