@@ -151,7 +151,7 @@ def what_if(question: WhatIf) -> Answer:
     (2, 'pipegcn')
     """
     graph = _graph(question)
-    base, grid, named = _build_grid(question, graph)
+    base, grid, rule = _build_grid(question, graph)
     book = question.prices or PriceBook()
     clusters = [scenario.cluster for scenario in scenarios(base, grid)]
     book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
@@ -159,7 +159,6 @@ def what_if(question: WhatIf) -> Answer:
         given = "--bandwidth" if question.bandwidth else "--link"
         question.note(f"{given}: moves nothing here: all GPUs are in one server (--gpus-per-server spreads them)")
     times = [question.measured] if isinstance(question.measured, str) else question.measured
-    rule = _rule(None if question.method is None and named == list(COMPARED) else named, question)
     answer = _what_if(
         base,
         grid,
@@ -179,11 +178,19 @@ def settings(**options: Any) -> list[Scenario]:
 
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
+    base, grid, _ = asked(**options)
+    return scenarios(base, grid)
+
+
+def asked(**options: Any) -> tuple[Scenario, Grid, Rule]:
+    """What `what_if` reads in these options: the first machine, the values of each row, and what may be recommended.
+
+    Raises GcnsimError like `settings`.
+    """
     question = WhatIf(**options)
-    base, grid, _ = _build_grid(question, _graph(question))
-    every = scenarios(base, grid)
-    refuse_undrawn(every)
-    return every
+    base, grid, rule = _build_grid(question, _graph(question))
+    refuse_undrawn(scenarios(base, grid))
+    return base, grid, rule
 
 
 def _graph(question: WhatIf) -> str | Path | Graph | None:
@@ -206,8 +213,8 @@ def graph_of(question: Question) -> str | Path | Graph | None:
     return from_object(graph)
 
 
-def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
-    """The question on its first machine, the values asked for, and the methods named."""
+def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, Rule]:
+    """The question on its first machine, the values asked for, and what may be recommended."""
     file = read_base(question.scenario)
     machines = {name: values for name in MACHINE if (values := listed(getattr(question, name)))}
     chosen, others = _own_knobs(question.overrides)
@@ -234,7 +241,7 @@ def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Sce
         base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
     clusters = tuple(dict.fromkeys(server.cluster for server in servers))
     grid = _grid(base, named, machines, knobs, chosen, clusters)
-    return base, grid, named
+    return base, grid, _rule(None if question.method is None and named == list(COMPARED) else named, question)
 
 
 def _named(question: WhatIf, file: Mapping[str, Any]) -> list[str]:

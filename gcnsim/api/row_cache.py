@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final
 
-from gcnsim.api.question import settings
+from gcnsim.api.question import asked, settings
 from gcnsim.core.stamps import Stamp, stamps_of
 from gcnsim.planning.rows import RowEvaluator
+from gcnsim.planning.what_if import recommended_setting
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.templates import Templates, at_standard
@@ -22,10 +25,7 @@ of six. A pair takes some 15 KB."""
 
 
 class RowCache:
-    """Answers questions row by row, without a recommendation and next steps.
-
-    A row's times are those of `what_if`; its interval is that of draws that are estimated and not simulated.
-    """
+    """Answers questions row by row, without reasons and next steps; times and intervals are those of `what_if`."""
 
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp] = {}
@@ -37,12 +37,25 @@ class RowCache:
 
     def rows(self, **options: Any) -> list[Row]:
         """The rows for options of `what_if`. Raises GcnsimError (one line: path, value, what is allowed)."""
+        self._notice_changes(options)
+        return list(map(self._evaluator.row, settings(**options)))
+
+    def recommended(self, **options: Any) -> Row:
+        """The row that `what_if` recommends for options of one machine, whether they ask for it or not.
+
+        Raises GcnsimError like `rows`.
+        """
+        self._notice_changes(options)
+        base, grid, rule = asked(**options)
+        chosen = recommended_setting(self._evaluator.studies(base), base, grid, rule)
+        return replace(self._evaluator.row(chosen), recommended=True)
+
+    def _notice_changes(self, options: Mapping[str, Any]) -> None:
         found = stamps_of(options)
         if any(self._stamps.get(path, stamp) != stamp for path, stamp in found.items()):
             self._stamps.clear()
             self._begin()  # A file was changed: what was read of it is out of date.
         self._stamps |= found
-        return list(map(self._evaluator.row, settings(**options)))
 
     def read(self, **options: Any) -> str:
         """What was read of the graph of a question that `rows` has answered: its size, parts, model, assumed widths."""

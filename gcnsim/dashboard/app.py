@@ -20,6 +20,7 @@ from dash.exceptions import PreventUpdate
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.dashboard import api, parts
 from gcnsim.dashboard.answers import Answers, SupersededError
+from gcnsim.dashboard.context import of_question
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
@@ -291,13 +292,12 @@ def _slider_callbacks(app: PrefixedDash, behind: AppState) -> None:
             return refused(parts.internal(error), values)
         read = what_if.read_of(question, behind.answers, behind.files)
         named = replace(question, graph=behind.files.name(question.graph))
-        rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
             what_if.tables(rows, pinned),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, named, read),
+            of_question(rows, measured, named, read),
             what_if.against(question, rows, pinned, behind.files),
             named.command(),
             question.address(),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from gcnsim.core.errors import plural
+from gcnsim.dashboard.state import PageQuestion
 from gcnsim.hardware import device, devices
+from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.results import Row
@@ -15,6 +18,7 @@ from gcnsim.scenario import ClusterSpec
 CALIBRATED: Final = "CALIBRATED"
 MEASURED: Final = "MEASURED"
 PREDICTED: Final = "PREDICTED"
+FIRST: Final = PageQuestion()
 NAMED: Final = 2
 """Settings of recorded runs that are named; more are counted."""
 
@@ -42,6 +46,31 @@ def machine_text(row: Row, servers: int | None, host: str = "", device_name: str
 def setting_text(row: Row) -> str:
     """Method and knobs of a row."""
     return plain(", ".join((row.method, *row.knobs)))
+
+
+def of_question(
+    rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
+) -> list[Any]:
+    """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
+    as its user does."""
+    from dash import html  # processes of jobs need none of it
+
+    name = "" if measured is None else measured.device["name"]
+    badge, basis = UNCALIBRATED, "computed from datasheets and assumptions"
+    if question.calibration:
+        badge, basis = CALIBRATED, f"computed with {question.calibration}"
+    if measured is not None:
+        badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
+    row = replace(rows[0], dataset=question.graph or rows[0].dataset)
+    servers = None
+    if question.gpus_per_server or not question.host:
+        servers = servers_for(row.gpus, question.gpus_per_server or None)
+    shown = machine_text(row, servers, question.host, name), *question.links, question.inject
+    return [
+        html.Strong(badge, className="badge"),
+        f"{', '.join(filter(None, shown))}: {basis}",
+        *([html.Br(), plain(read)] if read else []),
+    ]
 
 
 def of_run(title: str, calibration: str | None) -> Context:

@@ -105,9 +105,11 @@ def _headed(head: str) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row], caption: str) -> html.Div:
-    """Rows of an answer as a table."""
+    """Rows of an answer as a table; recommended ones stand out and begin with a star."""
     found = columns_sheet(columns_of(rows), caption)
-    return sheet(caption, [head for head, _ in found.heads], found.rows)
+    best = [place for place, row in enumerate(rows) if row.recommended]
+    lines = [(f"* {cells[0]}", *cells[1:]) if place in best else cells for place, cells in enumerate(found.rows)]
+    return sheet(caption, [head for head, _ in found.heads], lines, best)
 
 
 def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()) -> html.Div:

@@ -27,6 +27,9 @@ Say = Callable[[str], None]
 RESULT: Final = "answer.json"
 FIGURES: Final = "figures.json"
 TEXTS: Final = "texts.json"
+RECOMMENDED: Final = "recommended"
+"""Among the options of a row: asks for what is recommended, not for a row of each setting."""
+
 API: Final = "api"
 """The kind of job that answers a program."""
 
@@ -73,6 +76,9 @@ def _answer(warm: Any, number: int) -> None:
 
 
 def _rows(warm: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    if RECOMMENDED in options:
+        asked = {name: value for name, value in options.items() if name != RECOMMENDED}
+        return {"rows": [asdict(warm.recommended(**asked))]}
     rows = [asdict(row) for row in warm.rows(**options)]
     return {"rows": rows, "read": warm.read(**options) if "graph" in options else ""}
 

@@ -222,7 +222,7 @@ def workload_assumptions(studies: Studies, scenario: Scenario, scenarios: Sequen
         yield from studies.accesses.batch_assumptions(scenarios)
     placed = (one for one in scenarios if other_orders(one, studies.accesses) is not None)
     for one in [*placed][:1]:
-        yield Assumed("placement of parts", *placement_words(one), True)
+        yield Assumed(PLACEMENT, *placement_words(one), True)
     if not all(scenario.method.mini_batches for scenario in scenarios):
         yield from studies.accesses.assumptions(scenario, scenarios)
     paths = {path.name: path for scenario in scenarios for path in other_paths(scenario)}

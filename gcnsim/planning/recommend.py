@@ -25,9 +25,10 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from gcnsim.core.errors import ScenarioError, plural
-from gcnsim.core.ids import BoolArray
+from gcnsim.core.ids import BoolArray, Seconds
 from gcnsim.methods import COMPARED, Method
 from gcnsim.planning.candidate import Candidate
+from gcnsim.planning.study import Studies
 from gcnsim.results import RuleReport
 from gcnsim.scenario import Scenario, setting_text
 
@@ -134,17 +135,47 @@ class Choice:
         return float(self.wins.mean())
 
 
-def choose(pool: Sequence[Candidate], shown: Sequence[Scenario], rule: Rule) -> Choice:
-    """Choose from `pool` (allowed settings of one machine) the least approximate one that is about as fast as the
-    fastest.
+def tried(shown: Sequence[Scenario], shortlisted: Sequence[Scenario], rule: Rule) -> list[Scenario]:
+    """Return the settings of one machine that are tried: the allowed ones of the question, and those shortlisted."""
+    allowed = [setting for setting in shown if rule.excludes(setting) is None]
+    # There is no search over mini-batch settings: their rows are the requested ones.
+    named = {setting.method.name for setting in shown if setting.method.mini_batches}
+    return list(dict.fromkeys([*allowed, *(one for one in shortlisted if one.method.name not in named)]))
+
+
+def search(studies: Studies, pool: Sequence[Scenario], shown: Collection[Scenario]) -> Scenario:
+    """Return the recommended setting of `pool`, the settings tried on one machine: of those that fit in memory, if any
+    does, the least approximate one that is about as fast as the fastest.
 
     shown: the settings named in the question; none of them in the pool is faster than the choice by more than SAME.
-    Times per epoch are compared: every training node is used once.
+    Times per epoch are compared: every training node is used once. A setting whose lower bound is NEAR above the
+    fastest cannot win, so it is not simulated.
     """
-    held = [candidate for candidate in pool if candidate.result.fits is not False]
-    possible = held or list(pool)
+    new = [setting for setting in pool if not studies.known(setting)]
+    found = dict(zip(new, studies.analytic(new), strict=True))
+    times: dict[Scenario, Seconds] = {}
+    held: dict[Scenario, Seconds] = {}
+    # What is simulated already comes first, then the most promising.
+    for setting in sorted(pool, key=lambda one: found[one].estimate_s * found[one].per_epoch if one in found else 0.0):
+        least_s = found[setting].least_s if setting in found else None
+        if least_s is not None and least_s * found[setting].per_epoch > min(held.values(), default=inf) * (1 + NEAR):
+            continue
+        result = studies.result(setting)
+        times[setting] = result.metrics.iteration_s * result.per_epoch
+        if result.fits is not False:
+            held[setting] = times[setting]
+    possible = held or times
+    # In the order of the pool, so that what was known before does not decide between equals.
+    return mildest([one for one in pool if one in possible], shown, lambda one: one, possible.__getitem__)
+
+
+def choose(studies: Studies, pool: Sequence[Scenario], shown: Sequence[Scenario], rule: Rule) -> Choice:
+    """Return the recommended setting of `pool`, as `search` does, with how often it wins and why."""
+    candidates = {setting: studies.candidate(setting) for setting in pool}
+    held = [candidate for candidate in candidates.values() if candidate.result.fits is not False]
+    possible = held or list(candidates.values())
     fastest = min(possible, key=lambda candidate: candidate.epoch_s)
-    chosen = mildest(possible, set(shown), lambda candidate: candidate.scenario, lambda candidate: candidate.epoch_s)
+    chosen = candidates[search(studies, pool, set(shown))]
     wins = np.all([chosen.epochs_over(candidate) <= 1 + NEAR for candidate in possible], axis=0)
     fit = "" if len(possible) == len(pool) else " that fit"
     why = _why(chosen, fastest, f"{plural(len(possible), 'setting')} tried{fit}", rule)

@@ -17,7 +17,7 @@ from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLeng
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
 from gcnsim.simulation.run import fits
-from gcnsim.workload.knobs import BATCH, usual_fanout
+from gcnsim.workload.knobs import usual_fanout
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -98,12 +98,10 @@ def setting_words(method: Method, layers: int) -> str:
     a batch both its size and the fan-out, which decide the time."""
     if not isinstance(method, NeighbourBatches):
         return knob_text(method)
-    words = [knob_text(method)]
+    said = {"batch": str(method.batch)}
     if method.fanout is None and method.layer_sizes is None:
-        words.insert(0, f"fanout {','.join(map(str, usual_fanout(layers)))}")
-    if method.batch == BATCH.default:
-        words.insert(0, f"batch {method.batch}")
-    return ", ".join(filter(None, words))
+        said["fanout"] = ",".join(map(str, usual_fanout(layers)))
+    return knob_text(method, said)
 
 
 MOST_BASELINES: Final = 100_000

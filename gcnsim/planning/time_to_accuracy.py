@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.core.errors import plural
 from gcnsim.core.ids import Iteration, Seconds
@@ -24,7 +24,7 @@ from gcnsim.results import RecordedCurve, TargetReport, TargetRow
 from gcnsim.scenario import Scenario, rule_at
 from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.source import Source
-from gcnsim.workload.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
+from gcnsim.workload.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob, usual_fanout
 
 if TYPE_CHECKING:
     from gcnsim.records.recorded_run import LearningCurve
@@ -171,13 +171,14 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     trained = _trained(options.get("model"), curve.widths, options.get("norm"), options.get("preaggregate"), 0)
     yield from (_apart(name, trained[name], value) for name, value in wanted.items() if trained[name] != value)
     # A cache does not affect accuracy: it keeps rows that never change.
-    knobs = {name: value for name, value in method.values().items() if name in DECIDING}
+    asked = {name: value for name, value in method.values().items() if name in DECIDING}
+    knobs = _with_fanout(asked, len(model.shapes))
     usual = {name: knob.default for name, knob in UNQUERIED.items()}
-    for name, value in options["knobs"].items():
-        expected = knobs.get(name, usual.get(name, value))
-        ran = rule_at(f"method.{name}")[0].read(value, name) if name in BATCHES and value is not None else value
+    trained_with = {name: _read(name, value) for name, value in options["knobs"].items()}
+    for name, ran in _with_fanout(trained_with, len(curve.widths) - 1).items():
+        expected = knobs.get(name, usual.get(name, ran))
         if ran != expected:
-            yield _apart(name, value, expected)
+            yield _apart(name, _written(name, ran), _written(name, expected))
     # Dropout is compared only if the question states it.
     dropout = workload.dropout
     if dropout is not None and (ran_dropout := float(options.get("dropout", 0.0))) != dropout:
@@ -188,6 +189,22 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:
         yield _apart("workers", curve.workers, scenario.cluster.gpus)
+
+
+def _with_fanout(knobs: Mapping[str, Any], layers: int) -> Mapping[str, Any]:
+    """Return the knobs with the fan-out that is drawn where none is given."""
+    given = "fanout" not in knobs or knobs["fanout"] is not None or knobs.get("layer_sizes") is not None
+    return knobs if given else {**knobs, "fanout": usual_fanout(layers)}
+
+
+def _read(name: str, value: Any) -> Any:
+    """Return a knob of a run as a question has it."""
+    return value if name not in BATCHES or value is None else rule_at(f"method.{name}")[0].read(value, name)
+
+
+def _written(name: str, value: Any) -> object:
+    """Return a knob as a scenario writes it."""
+    return value if name not in BATCHES or value is None else rule_at(f"method.{name}")[0].write(value)
 
 
 def _apart(name: str, ran: object, wanted: object, same: str = "") -> str:

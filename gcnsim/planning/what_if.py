@@ -24,7 +24,7 @@ from gcnsim.planning.certainty import certainty, decisive
 from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
-from gcnsim.planning.recommend import Choice, Rule, choose
+from gcnsim.planning.recommend import Choice, Rule, choose, search, tried
 from gcnsim.planning.rows import memory_report, prices_report
 from gcnsim.planning.settings import Grid, SkippedRow, machines, overlap_of, scenarios, shortlist, split_supported
 from gcnsim.planning.steps import next_steps, one_server_more
@@ -47,7 +47,7 @@ from gcnsim.simulation.assumed import refuse_unused_figures
 from gcnsim.simulation.diagnosis import straggler_of, utilization_of
 from gcnsim.trace.stored_profile import is_profile
 
-__all__ = ["Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
+__all__ = ["Answer", "Grid", "Progress", "recommended_setting", "scenarios", "sweep_bandwidth", "what_if"]
 
 SLOW_S: Final = 0.2
 """The least seconds of partitioning for which separate processes pay off."""
@@ -267,6 +267,20 @@ def _rows(
     return kept, too_heavy
 
 
+def recommended_setting(studies: Studies, base: Scenario, grid: Grid, rule: Rule) -> Scenario:
+    """Return what `what_if` recommends for a question of one machine; only what can still win is simulated."""
+    own, _ = split_supported(studies, scenarios(base, grid), grid.optional)
+    (shortlisted,) = _shortlist_by_machine(studies, base, grid, rule).values()
+    pool = tried(own, shortlisted, rule)
+    if not pool:
+        raise _nothing_allowed(rule)
+    return search(studies, pool, set(own))
+
+
+def _nothing_allowed(rule: Rule) -> ScenarioError:
+    return ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
+
+
 def _choices(
     studies: Studies, rows: Sequence[RowEstimate], shortlists: Mapping[ClusterSpec, Sequence[Scenario]], rule: Rule
 ) -> tuple[dict[ClusterSpec, Choice], Choice]:
@@ -277,15 +291,11 @@ def _choices(
     choices = {}
     for cluster, found in shortlists.items():
         own = [row.scenario for row in rows if row.scenario.cluster == cluster]
-        allowed = [setting for setting in own if rule.excludes(setting) is None]
-        # There is no search over mini-batch settings: their rows are the requested ones.
-        named = {setting.method.name for setting in own if setting.method.mini_batches}
-        searched = [candidate for candidate in found if candidate.method.name not in named]
-        pool = dict.fromkeys([*allowed, *searched])
+        pool = tried(own, found, rule)
         if pool:
-            choices[cluster] = choose([studies.candidate(setting) for setting in pool], own, rule)
+            choices[cluster] = choose(studies, pool, own, rule)
     if not choices:
-        raise ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
+        raise _nothing_allowed(rule)
     best = min(choices.values(), key=lambda choice: (choice.estimate.result.fits is False, choice.estimate.epoch_s))
     return choices, best
 

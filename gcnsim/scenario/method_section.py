@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.core.errors import ScenarioError, nearest
@@ -142,9 +143,13 @@ def setting_text(method: Method) -> str:
     return f"{method.name} with {', '.join(knobs[:-1])}{' and ' if len(knobs) > 1 else ''}{knobs[-1]}"
 
 
-def knob_text(method: Method) -> str:
-    """The knobs without a column that differ from the method's default: `batch 1000`."""
-    values, document = method.values(), written_knobs(method)
-    own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
-    moved = [f"{knob.name} {document[knob.name]}" for knob in own]
+def knob_text(method: Method, said: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The knobs without a column that differ from the method's default: `batch 1000`; and those `said`, as written."""
+    values, document = method.values(), {**written_knobs(method), **said}
+    own = [
+        knob.name
+        for knob in method.knobs()
+        if knob.name not in KNOBS and (knob.name in said or values[knob.name] != knob.standard)
+    ]
+    moved = [f"{name} {document[name]}" for name in own]
     return ", ".join([*moved, *([] if method.overlap == NO_OVERLAP else [f"overlap {method.overlap}"])])

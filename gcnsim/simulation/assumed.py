@@ -6,9 +6,8 @@ a Latin hypercube (McKay, Beckman and Conover, 1979). Each figure has a separate
 never changes another. Figures of one kind share their positions over machines: an overestimate for sparse products on
 one GPU is also one on the next.
 
-Two facts are unknown unless given: the training software, and whether GPUs sold both as modules and as cards have
-NVLink. Neither is a number with a range, because the schedule differs. A share of the draws therefore uses the scenario
-with the other path between GPUs.
+Whether GPUs sold both as modules and as cards have NVLink is unknown unless given. That is no number with a range,
+because the schedule differs. A share of the draws therefore uses the scenario with the other path between GPUs.
 """
 
 from __future__ import annotations
@@ -241,8 +240,8 @@ def normal_position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
 OTHERWISE: Final = 0.25
 """The share of the draws with the other path.
 
-Assumed: most users with several GPUs train with NCCL, and most GPUs that are sold as modules too are modules in servers
-of several. With a quarter, a 90 % interval includes the other path.
+Assumed: most GPUs that are sold as modules too are modules in servers of several. With a quarter, a 90 % interval
+includes the other path.
 """
 
 

@@ -22,16 +22,16 @@ from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
 from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
-from runtime.record.run_folder import LossLog
+from runtime.record.run_folder import RUN, LossLog
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import SurveyFolder
 from runtime.train.checkpoint import WORKERS, complete, read_checkpoint, write_part
 from runtime.train.earlier_run import STATE, latest
-from runtime.train.tasks import read_plan
+from runtime.train.tasks import read_plan, tasks_of
 from tests.fuzz.documents import ROOT
 from tests.fuzz.graphs import npz, ring
 from tests.fuzz.readers import Reader, file_named, put, shipped, text
-from tests.gcnsim.evidence.conftest import EMULATED
+from tests.gcnsim.evidence.conftest import EMULATED, run_document
 
 PLAN = """- {out: runs/a, args: [--method, psc-gcn, --tau, 2]}
 - {out: runs/b, args: ["--iterations", 5]}
@@ -117,6 +117,17 @@ def _read_checkpoint(folder: Path) -> None:
         read_checkpoint(place, rank, IDENTITY)
 
 
+def _resumable(home: Path) -> None:
+    for number, options in enumerate((Options(threads=1), Options(threads=1, method="graphsage"))):
+        put(home / str(number) / RUN, json.dumps(run_document(options)))
+
+
+def _resumed(folder: Path) -> None:
+    """The options of a run that `--resume` names, beside options that are given anew."""
+    for given in ((), ("--iterations", "20", "--seed", "0")):
+        tasks_of(("--resume", str(folder), *given))
+
+
 def _losses(folder: Path) -> None:
     """A log that a resumed run goes on with: what is read of it is written back."""
     LossLog(folder / "loss.csv", 3).close()
@@ -158,6 +169,7 @@ def readers() -> Iterator[Reader]:
     yield Reader("array", _owners, file_named(read_npy, "owner.npy"))
     yield Reader("data of a training", _data, _dataset)
     yield Reader("checkpoint", _checkpoint, _read_checkpoint, sealed=_sealed_state)
+    yield Reader("run to resume", _resumable, _resumed)
     yield Reader("loss log", text("loss.csv", "iteration,loss\n0,1.5\n1,1.25\n2,1.0\n3,0.5\n"), _losses, writes=True)
     yield Reader("plan", text("p.yaml", PLAN), lambda folder: read_plan(str(folder / "p.yaml")))
     rules = (TINY, *sorted((ROOT / "runtime" / "survey").glob("*.yaml")))

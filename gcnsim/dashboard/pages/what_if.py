@@ -14,15 +14,14 @@ from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.units import format_seconds, range_text
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
-from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.prefix import outside
 from gcnsim.dashboard.state import FIGURES, MORE, MOST_OF, STOPS, PageQuestion, moved, names_of, rates_of_nvlink, stops
+from gcnsim.dashboard.work import RECOMMENDED
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.report.answer.rows import bandwidth_text, plain, varies
-from gcnsim.report.answer.sentences import UNCALIBRATED
+from gcnsim.report.answer.rows import bandwidth_text, plain
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
@@ -36,7 +35,6 @@ LABELS: Final = {
     "cache": "Cache: share of boundary features kept",
 }
 SLIDERS: Final = tuple(LABELS)
-FIRST: Final = PageQuestion()
 ABOUT: Final = "How long training takes, and why. Also: "
 PRESETS: Final = (
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
@@ -257,9 +255,22 @@ def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, Mea
 
 
 def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
-    """The rows of a question, slowest first as in the table of the command line."""
-    requests = _requests(question, files)
-    return answers.rows(requests, turn)
+    """The rows of a question, the recommended one of each network first, then the fastest first.
+
+    A recommended setting that the question does not ask for is a further row.
+    """
+    graph, paths = files.path(question.graph), _paths(question, files)
+    machines = [replace(question, bandwidth=bandwidth, beside=None) for bandwidth in question.bandwidths]
+    searches = [{**machine.options(graph, **paths), RECOMMENDED: True} for machine in machines]
+    found = answers.rows([*searches, *_requests(question, files)], turn)
+    best = sorted(found[: len(searches)], key=_time)
+    shown = {_setting(row) for row in best}
+    return [*best, *sorted((row for row in found[len(searches) :] if _setting(row) not in shown), key=_time)]
+
+
+def _setting(row: Row) -> tuple[Any, ...]:
+    """What tells a row of a question from its others."""
+    return row.bandwidth_bytes_per_s, row.method, row.knobs
 
 
 def read_of(question: PageQuestion, answers: Answers, files: Files) -> str:
@@ -316,26 +327,25 @@ def picture(
 def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     """The answer in a sentence."""
     bandwidth = question.bandwidth * 1e9 / 8
-    best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, bandwidth)), key=_time)
-    time = f"{format_seconds(best.iteration_s)}{range_text(best.iteration_s_low, best.iteration_s_high)} per iteration"
-    per_epoch = varies(rows, "iterations_per_epoch")
-    fastest = "the fastest per epoch" if per_epoch else "the fastest"
-    sentence = f"{best.method} is {fastest} at {question.bandwidth:g} Gbps: {time}"
+    best = _recommended([row for row in rows if isclose(row.bandwidth_bytes_per_s, bandwidth)])
+    time = f"{format_seconds(best.iteration_s)} per iteration{range_text(best.iteration_s_low, best.iteration_s_high)}"
+    use = "None of the settings tried fits. The fastest is" if best.fits is False else "Use"
+    sentence = f"{use} {_named(best)} at {question.bandwidth:g} Gbps: {time}"
     if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
         sentence += f", {best.speedup_vs_full_graph:.3g} times as fast as full-graph training"
     if question.beside is None or question.beside == question.bandwidth:
         return sentence + "."
     others = [row for row in rows if row.bandwidth_bytes_per_s != best.bandwidth_bytes_per_s]
-    other = min(others, key=_time)
+    other = _recommended(others)
     took = format_seconds(other.iteration_s)
-    return f"{sentence}. At {question.beside:g} Gbps {other.method} takes {took}: {_gain(best, other)}."
+    return f"{sentence}. At {question.beside:g} Gbps {_named(other)} takes {took}: {_gain(best, other)}."
 
 
 def tables(rows: Sequence[Row], pinned: Sequence[Row]) -> list[html.Div]:
     """The rows of the question, and those of the pinned one, if there is one."""
-    says = "Rows of the setting, the fastest first; the range covers 90 % of the draws"
+    says = "Rows of the setting, the recommended one (*) first; the range covers 90 % of the draws"
     shown = [parts.table(rows, says)]
-    return [*shown, parts.table(sorted(pinned, key=_time), "Rows of A")] if pinned else shown
+    return [*shown, parts.table(pinned, "Rows of A")] if pinned else shown
 
 
 def pinned_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
@@ -350,16 +360,16 @@ def pinned_rows(question: PageQuestion, answers: Answers, files: Files, turn: Re
 
 
 def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row], files: Files) -> list[Any]:
-    """How the question's fastest row compares with that of the pinned one, A; empty without one."""
+    """How the question's recommended row compares with that of the pinned one, A; empty without one."""
     first = question.pinned
     if first is None:
         return []
-    now, then = min(rows, key=_time), min(pinned, key=_time)
+    now, then = _recommended(rows), _recommended(pinned)
     graph = files.name(first.graph) or then.dataset
     machine = plain(", ".join((f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}", *first.links)))
     return [
         html.A("A", href=outside(f"/{first.address()}")),
-        f": {machine}, {then.method} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",
+        f": {machine}, {_named(then)} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",
     ]
 
 
@@ -370,27 +380,14 @@ def _gain(before: Row, after: Row) -> str:
     return (f"{gain:.3g} times as fast" if gain >= 1 else f"{1 / gain:.3g} times as long") + per
 
 
-def machine(
-    rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST, read: str = ""
-) -> list[Any]:
-    """What the rows are of, how far they are to be trusted, and what was read of an own graph, which `question` names
-    as its user does."""
-    name = "" if measured is None else measured.device["name"]
-    badge, basis = UNCALIBRATED, "computed from datasheets and assumptions"
-    if question.calibration:
-        badge, basis = CALIBRATED, f"computed with {question.calibration}"
-    if measured is not None:
-        badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
-    row = replace(rows[0], dataset=question.graph or rows[0].dataset)
-    servers = None
-    if question.gpus_per_server or not question.host:
-        servers = servers_for(row.gpus, question.gpus_per_server or None)
-    shown = machine_text(row, servers, question.host, name), *question.links, question.inject
-    return [
-        html.Strong(badge, className="badge"),
-        f"{', '.join(filter(None, shown))}: {basis}",
-        *([html.Br(), plain(read)] if read else []),
-    ]
+def _recommended(rows: Sequence[Row]) -> Row:
+    """The recommended row, on the fastest network if there are two."""
+    return min((row for row in rows if row.recommended), key=_time)
+
+
+def _named(row: Row) -> str:
+    """The setting of a row in words."""
+    return f"{row.method} with {', '.join(row.knobs)}" if row.knobs else row.method
 
 
 def _time(row: Row) -> float:

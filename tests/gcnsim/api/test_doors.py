@@ -12,8 +12,10 @@ import pytest
 import gcnsim
 from gcnsim import api
 from gcnsim.cli import main
-from gcnsim.core.units import format_seconds
-from gcnsim.dashboard.work import _what_if
+from gcnsim.core.units import format_seconds, range_text
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.state import PageQuestion
+from gcnsim.dashboard.work import _rows, _what_if
 from gcnsim.methods import has_knob
 from gcnsim.report.answer.rows import plain
 from gcnsim.results import Row
@@ -48,7 +50,33 @@ def knobs_of(row: Row) -> dict[str, Any]:
     return found | ({"cache": f"{100 * row.cache_fraction:g}%"} if has_knob(row.method, "cache") else {})
 
 
+WARM = api.RowCache()
+
+
+class InProcess:
+    """The dashboard's answers without its processes, through the same plain data."""
+
+    def rows(self, requests: list[dict[str, Any]], turn: None = None) -> list[Row]:
+        answers = [_rows(WARM, json.loads(json.dumps(request))) for request in requests]
+        return [Row(**row) for answer in json.loads(json.dumps(answers)) for row in answer["rows"]]
+
+
+def page_of(asked: dict[str, Any]) -> PageQuestion:
+    """The question on the dashboard's first page."""
+    return PageQuestion(
+        **{name: asked[name] for name in ("dataset", "device", "gpus")},
+        gpus_per_server=str(asked["gpus_per_server"]),
+        methods=tuple(asked.get("method", ())),
+        bandwidth=float(asked["bandwidth"].removesuffix("Gbps")),
+    )
+
+
 SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 6)) for seed in range(30)]
+
+
+headline_page = pytest.importorskip(
+    "gcnsim.dashboard.pages.what_if", reason="the dashboard's packages are not installed"
+)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -64,8 +92,18 @@ def test_a_question_has_one_answer(seed: int, tmp_path: Path, capsys: pytest.Cap
     found = gcnsim.recommend(**asked, minimise="time", processes=1)
     assert told(found.told.choice.row) == wanted, "recommend with this machine alone"
 
+    rows = headline_page.rows_of(page_of(asked), InProcess(), Files(tmp_path, tmp_path))
+    assert [told(row) for row in rows if row.recommended] == [wanted], "the starred row of the dashboard"
+    assert rows[0].recommended
+    setting = f"{best.method} with {', '.join(best.knobs)}" if best.knobs else best.method
+    time = f"{format_seconds(best.iteration_s)} per iteration{range_text(best.iteration_s_low, best.iteration_s_high)}"
+    headline = headline_page.headline(page_of(asked), rows)
+    assert headline.startswith(f"Use {setting} at {page_of(asked).bandwidth:g} Gbps: {time}"), (
+        "the dashboard's headline"
+    )
+
     machine = {name: value for name, value in asked.items() if name != "method"}
-    (row,) = api.RowCache().rows(**machine, method=best.method, **knobs_of(best))
+    (row,) = WARM.rows(**machine, method=best.method, **knobs_of(best))
     assert told(row) == wanted, "a row of the dashboard"
 
     fields = {"workload": ("dataset",), "cluster": ("device", "gpus_per_server", "bandwidth")}

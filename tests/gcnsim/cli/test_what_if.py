@@ -74,7 +74,8 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(first: 
     for row in answer["results"]:
         check_row(row)
     assert answer["results"][0]["speedup_vs_full_graph"] == 1.0
-    assert open_of_the_workload(answer) == {"cross_edges"}, "a shipped profile leaves this alone open"
+    uncounted = {"boundary_nodes", "boundary_nodes_most"}
+    assert open_of_the_workload(answer) == {"cross_edges", "placement", *uncounted}, "counts are of 4 and 8 parts"
     assumed = {item["name"] for item in answer["certainty"]["assumptions"]} - {"workload", "partition"}
     covered = {item["name"] for item in answer["provenance"]["assumptions"] if item["in_interval"]}
     assert "t4.spmm_efficiency" in assumed < covered, "datasheet figures are in the interval too"
@@ -82,11 +83,18 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(first: 
         assert limits["lower_s"] <= row["iteration_s"] * 1.01 <= limits["upper_s"] * 1.02
 
 
+def test_where_the_parts_were_counted_and_one_server_holds_them_the_cross_edges_alone_are_open(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    question = ("--gpus", "4", "--gpus-per-server", "4", "--method", "full-graph", "--iterations", "4")
+    assert open_of_the_workload(ask(capsys, "what-if", *question)) == {"cross_edges"}
+
+
 def test_between_shipped_profiles_their_error_is_in_the_interval(capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(capsys, "what-if", "--dataset", "yelp", "--gpus", "7", "--method", "full-graph", "--iterations", "4")
     jsonschema.validate(answer, schema("what-if"))
     inside = {item["name"]: item for item in answer["provenance"]["assumptions"] if item["in_interval"]}
-    assert open_of_the_workload(answer) == {"cross_edges", "boundary_nodes", "boundary_nodes_most"}
+    assert open_of_the_workload(answer) == {"cross_edges", "boundary_nodes", "boundary_nodes_most", "placement"}
     most = [float(str(inside["boundary_nodes_most"][key]).replace(",", "")) for key in ("low", "value", "high")]
     assert most[0] < most[1] < most[2]
     for row in answer["results"]:
@@ -199,7 +207,8 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     question = ["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "2"]
     assert main([*question, "--columns", "method,compute_s", "--provenance", "--assumptions"]) == 0
     text = capsys.readouterr().out

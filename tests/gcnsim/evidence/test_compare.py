@@ -283,13 +283,13 @@ def test_unlike_epochs_are_compared_as_epochs() -> None:
 
 
 def test_what_differs_is_named() -> None:
-    other = {**FULL, "cluster": {**FULL["cluster"], "payload": "int8", "device": "v100-16"}}
+    other = {**FULL, "cluster": {**FULL["cluster"], "payload": "int8", "device": "rtx-2080-ti"}}
     found = compare(FULL, other)
     assert found["differs"] == [
-        {"field": "cluster.device", "a": "t4", "b": "v100-16"},
+        {"field": "cluster.device", "a": "t4", "b": "rtx-2080-ti"},
         {"field": "cluster.payload", "a": "unset", "b": "int8"},
     ]
-    assert "differ in: cluster.device t4 | v100-16; cluster.payload unset | int8" in render_comparison(found)
+    assert "differ in: cluster.device t4 | rtx-2080-ti; cluster.payload unset | int8" in render_comparison(found)
     assert "the devices are not the same" in found["notes"][0]
     assert compare(FULL, FULL)["differs"] == []
     yelp = {**FULL, "workload": {"dataset": "yelp"}}

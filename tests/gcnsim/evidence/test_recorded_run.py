@@ -173,15 +173,15 @@ def test_the_transport_of_a_run_on_gpus_is_its_backends(write_run: WriteRun, bac
     assert scenario_of(run).cluster.transport == transport
 
 
-@pytest.mark.parametrize("gpus", [("Tesla T4", "Tesla P4"), ("Tesla P4", "Tesla P4")])
+@pytest.mark.parametrize("gpus", [("Tesla T4", "Quadro P600"), ("Quadro P600", "Quadro P600")])
 def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpus: tuple[str, ...]) -> None:
     folder = on_gpus(write_run("run", device="cuda"), gpus=gpus)
     with pytest.raises(ScenarioError) as caught:
         scenario_of(read_recorded_run(folder))
     text = (
-        "has GPUs of several kinds (Tesla P4, Tesla T4)"
+        "has GPUs of several kinds (Quadro P600, Tesla T4)"
         if len(set(gpus)) > 1
-        else "the catalogue has no GPU 'Tesla P4'"
+        else "the catalogue has no GPU 'Quadro P600'"
     )
     assert str(caught.value).startswith(f"{folder}: {text}; ")
     assert "\n" not in str(caught.value)

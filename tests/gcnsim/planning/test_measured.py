@@ -12,6 +12,7 @@ import pytest
 import gcnsim
 from gcnsim.api import simulate, what_if
 from gcnsim.api.question import settings
+from gcnsim.core.units import format_seconds
 from gcnsim.planning.alternatives import path_steps
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.study import Studies
@@ -183,7 +184,8 @@ def test_of_one_partition_of_a_graph_it_is_not_told_how_many_would_do(tmp_path: 
 
 def test_each_worker_must_fit_its_own_gpu() -> None:
     scenario = SCENARIOS / "reddit-6xt4-full-graph.yaml"
-    answer = simulate(scenario, ["cluster.devices=t4,t4,a100-80", "workload.hidden=2048", "run.iterations=1"])
+    machine = ["cluster.devices=t4,t4,a100-80", "partition.placement=balanced"]
+    answer = simulate(scenario, [*machine, "workload.hidden=2048", "run.iterations=1"])
     memory = answer.payload["memory"]
     assert memory["devices_bytes"] == [16e9] * 4 + [80e9] * 2
     totals = [worker["total"] + memory["reserved_bytes"] for worker in memory["workers"]]
@@ -220,16 +222,18 @@ def answered(**question: Any) -> Any:
     return gcnsim.what_if(**given)
 
 
-def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_copies() -> None:
+def test_an_instance_is_simulated_with_its_nvlink_and_its_basis_has_the_time_of_staged_copies() -> None:
     plain, staged = answered(**P4D), answered(**P4D, transport="staged")
     (now,), (slow,) = plain.told.rows, staged.told.rows
     assert now.iteration_s < slow.iteration_s / 4
-    assert now.iteration_s_low < now.iteration_s < slow.iteration_s <= now.iteration_s_high
+    assert now.iteration_s_low < now.iteration_s < now.iteration_s_high < slow.iteration_s_low
     title = str(plain).split("ms per iter")[0]
     assert "NVLink 300 GB/s" in title
     assert "transport direct (assumed)" in " ".join(title.split())
     assert plain.payload["provenance"]["between_gpus"] == "NVLink 300 GB/s, transport direct (assumed)"
-    assert "NVLink 3 of p4d.24xlarge" in plain.payload["provenance"]["between_gpus_basis"]
+    basis = plain.payload["provenance"]["between_gpus_basis"]
+    assert "NVLink 3 of p4d.24xlarge" in basis
+    assert f"(assumed: --transport chooses), {format_seconds(slow.iteration_s)} if staged through hosts" in basis
     assert "transport staged" in str(staged).splitlines()[0] + str(staged).splitlines()[1]
 
 
@@ -237,7 +241,11 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
     ("question", "heading"),
     [
         ({"gpus": 2}, "transport direct (assumed)"),
-        ({"gpus": 2, "device": "h100", "gpus_per_server": 2}, "NVLink 450 GB/s (assumed), transport direct (assumed)"),
+        ({"gpus": 2, "device": "h100", "gpus_per_server": 2}, "NVLink 450 GB/s, transport direct (assumed)"),
+        (
+            {"gpus": 2, "device": "h100", "host": "generic-16", "gpus_per_server": 2},
+            "NVLink 450 GB/s (assumed), transport direct (assumed)",
+        ),
         ({"gpus": 1}, None),
     ],
 )

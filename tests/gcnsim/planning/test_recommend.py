@@ -23,6 +23,7 @@ from gcnsim.planning.recommend import (
     approximation_key,
     choose,
     rate_of,
+    search,
 )
 from gcnsim.planning.settings import candidates, shortlist
 from gcnsim.planning.study import Studies
@@ -137,15 +138,25 @@ def test_what_a_method_does_not_allow_is_no_candidate() -> None:
 def test_of_equally_fast_settings_the_mildest_is_chosen_unless_an_asked_one_is_faster() -> None:
     base = scenario()
     shop = Studies(base)
-    pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
+    settings = shortlist(shop, base, Rule())
+    pool = [shop.candidate(item) for item in settings]
     fastest = min(pool, key=lambda candidate: candidate.epoch_s)
-    chosen = choose(pool, [], Rule())
+    chosen = choose(shop, settings, [], Rule())
     near = [candidate for candidate in pool if candidate.epoch_s <= (1 + NEAR) * fastest.epoch_s]
     assert approximation_key(chosen.estimate.scenario) == min(
         approximation_key(candidate.scenario) for candidate in near
     )
-    assert choose(pool, [fastest.scenario], Rule()).estimate.epoch_s <= (1 + SAME) * fastest.epoch_s
-    assert choose([fastest], [], Rule()).share == 1.0
+    assert choose(shop, settings, [fastest.scenario], Rule()).estimate.epoch_s <= (1 + SAME) * fastest.epoch_s
+    assert choose(shop, [fastest.scenario], [], Rule()).share == 1.0
+
+
+def test_a_search_finds_the_same_without_simulating_what_cannot_win() -> None:
+    base = scenario()
+    fresh, shop = Studies(base), Studies(base)
+    settings = [replace(base, method=create_method("full-graph")), *shortlist(shop, base, Rule())]
+    assert search(fresh, settings, ()) == choose(shop, settings, [], Rule()).estimate.scenario
+    assert shop.known(settings[0])
+    assert not fresh.known(settings[0]), "its bound is above the fastest"
 
 
 def test_what_fits_is_considered_before_what_does_not() -> None:
@@ -286,8 +297,9 @@ def test_the_fewest_gpus_and_the_cheapest_are_told_beside_it(several: Mapping[st
 def test_the_share_of_draws_is_a_recount_of_them() -> None:
     base = scenario()
     shop = Studies(base)
-    pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
-    chosen = choose(pool, [], Rule())
+    settings = shortlist(shop, base, Rule())
+    pool = [shop.candidate(item) for item in settings]
+    chosen = choose(shop, settings, [], Rule())
     mine = (chosen.estimate.times * chosen.estimate.result.per_epoch).tolist()
     wins = 0
     for draw, seconds in enumerate(mine):

@@ -270,8 +270,8 @@ def test_overrides_of_own_knobs_reach_the_methods_that_have_them() -> None:
 
 def test_what_is_recommended_of_mini_batches_is_what_was_asked() -> None:
     answer = answer_of(method="dgl", gpus=1, overrides=["method.batch=500"])
-    assert [row["setting"] for row in answer.results] == ["batch 500"]
-    assert answer.recommendation["setting"] == "batch 500", "not the usual batch, which nobody asked for"
+    assert [row["setting"] for row in answer.results] == ["batch 500, fanout 5,10,15"]
+    assert answer.recommendation["setting"] == "batch 500, fanout 5,10,15", "not the usual batch"
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ def test_costs_are_those_of_what_if(interval: str, tmp_path: Path) -> None:
         axes=PRICED_AXES, overrides=SMALL, out=tmp_path / "out", processes=2, prices=book, interval=interval
     )
     answered = gcnsim.what_if(gpus=2, bandwidth=["5Gbps", "10Gbps"], method="pipegcn", iterations=4, prices=book)
-    names = (*COSTS, "cost_per_epoch", "price")
+    names = (*COSTS, "cost_per_epoch", "price", "price_of")
     rows = [[getattr(row, name) for name in names] for row in found.rows()]
     assert rows == [[getattr(row, name) for name in names] for row in answered.rows]
     assert {row.currency for row in found.rows()} == {"USD"}
@@ -196,7 +196,7 @@ def test_prices_do_not_change_what_is_not_a_cost(tmp_path: Path) -> None:
         .to_pylist()
     )
     changed = {name for one, other in zip(usual, free, strict=True) for name in one if one[name] != other[name]}
-    assert changed == {*COSTS, "cost_per_epoch", "price"} - {"currency"}
+    assert changed == {*COSTS, "cost_per_epoch", "price", "price_of"} - {"currency"}
     assert {row["cost_per_hour"] for row in free} == {0.0}
 
 

@@ -237,7 +237,8 @@ def test_the_page_draws_accuracy_against_time_and_cost_of_every_method_that_was_
     page = (tmp_path / "page.html").read_text()
     assert all(name in page for name in ('id="accuracy-time"', 'id="accuracy-cost"'))
     answer = gcnsim.what_if(gpus=2, **asked, **question | {"overrides": question["overrides"][:-2]})
-    assert "batch 100 in the run, 6000 asked" in answer.payload["target"]["rows"][1]["source"]
+    source = answer.payload["target"]["rows"][1]["source"]
+    assert source.endswith("batch 100 in the run, 1024 asked; fanout 5,5 in the run, 10,25 asked")
 
 
 @pytest.mark.parametrize("accuracy", [0.0, float("nan")])

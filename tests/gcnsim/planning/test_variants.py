@@ -55,7 +55,7 @@ def iteration_s(base: Scenario) -> float:
 
 
 def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not() -> None:
-    base = scenario(device="a100-40")
+    base = scenario(device="a100-40", host="generic-16")
     now = simulate_scenario(base)
     text = sampler_decides(now.limit, base)
     assert text is not None
@@ -69,7 +69,7 @@ def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not
 
 
 def test_where_samplers_outnumber_cores_more_of_them_help() -> None:
-    base = scenario(gpus=4, gpus_per_server=4, device="a100-40", figures="generic-16.cores=1")
+    base = scenario(gpus=4, gpus_per_server=4, device="a100-40", host="generic-16", figures="generic-16.cores=1")
     assert cores_used(base) == (4, 1)
     assert why_cores_do_not_matter(base) is None
     assert resolve_machine(more_cores(base).cluster).host.cores.value == 2

@@ -47,6 +47,7 @@ PRICED: dict[str, Any] = DOCUMENT | {
         "per_1000_iterations": 0.56,
         "per_epoch": 5.6e-4,
         "price": "0.5 EUR/h a GPU (as given)",
+        "of": None,
     }
 }
 """The same with its costs."""

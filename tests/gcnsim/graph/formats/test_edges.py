@@ -265,7 +265,7 @@ def test_ends_are_chosen_by_name_or_number(tmp_path: Path, ends: tuple[str, str]
 @pytest.mark.parametrize(
     ("ends", "message"),
     [
-        (("alpha", "delta"), "line 1: ends: no column 'delta' in the header; known: alpha, beta"),
+        (("alpha", "gamma"), "line 1: ends: no column 'gamma' in the header; known: alpha, beta"),
         (("1", "9"), "line 1: ends: column 9 is not allowed; 1 to 2 are"),
         (("1", "1"), "line 1: ends: 1,1 is one column; two different ones are needed"),
     ],
