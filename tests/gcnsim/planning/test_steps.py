@@ -180,7 +180,7 @@ def test_parts_placed_evenly_on_servers_are_a_step() -> None:
 
 def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:
     """A step within a per cent, whose interval holds zero and reaches less than five per cent, is no next step."""
-    _, steps, idle = stepped(scenario(PSC, gpus=8, gpus_per_server=1))
+    _, steps, idle = stepped(scenario(PSC, gpus=6, gpus_per_server=1))
     for step in steps.values():
         assert step.gain_low is not None
         assert step.gain_high is not None
