@@ -37,8 +37,8 @@ NOTHING = "pause:seconds=1us"
 """Costs nothing, in a run of the same length."""
 
 
-def seconds(name: str, *injected: str, **knobs: Any) -> float:
-    requested = REDDIT | {"method": {"name": name, **knobs}}
+def seconds(name: str, *injected: str, question: dict[str, Any] = REDDIT, **knobs: Any) -> float:
+    requested = question | {"method": {"name": name, **knobs}}
     row = simulate(requested, inject=injected or (NOTHING,)).payload["result"]
     return float(row["iteration_s"])
 
@@ -116,9 +116,12 @@ def test_jitter_is_seeded_has_mean_one_and_the_asked_spread(schedule: Schedule) 
 
 
 def test_a_pause_costs_a_synchronous_method_all_of_it_and_a_stale_one_less() -> None:
+    """Of GPUs that take 1.57 times as long as the network: others wait for worker 0 the less, the faster they are."""
     pause, share = "pause:worker=0,seconds=600ms,iteration=4", 0.6 / 12
-    synchronous = seconds("full-graph", pause) - seconds("full-graph")
-    stale = seconds("psc-gcn", pause, tau=2) - seconds("psc-gcn", tau=2)
+    slow = REDDIT["cluster"] | {"figures": {"t4.spmm_efficiency": "36.3%"}}
+    question = REDDIT | {"cluster": slow, "partition": {"placement": "as-numbered"}}
+    synchronous = seconds("full-graph", pause, question=question) - seconds("full-graph", question=question)
+    stale = seconds("psc-gcn", pause, question=question, tau=2) - seconds("psc-gcn", question=question, tau=2)
     assert 0.7 * share < synchronous <= 1.001 * share
     assert 0.0 <= stale < 0.8 * synchronous
 

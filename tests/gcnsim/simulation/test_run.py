@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.methods import Method, create_method
-from gcnsim.scenario import SCHEMA, ClusterSpec, PartitionSpec, Scenario, WorkloadSpec, from_mapping
+from gcnsim.scenario import AS_NUMBERED, SCHEMA, ClusterSpec, PartitionSpec, Scenario, WorkloadSpec, from_mapping
 from gcnsim.scenario.machine import LAW_ERROR
 from gcnsim.scenario.specs import RunSpec
 from gcnsim.simulation import simulate_scenario, write_schedule
@@ -50,7 +50,7 @@ def made(facts: Callable[..., Case]) -> Made:
 
 def scenario(method: Method, *, bandwidth: float = 1e8, **run: Any) -> Scenario:
     cluster = ClusterSpec(gpus=4, gpus_per_server=2, bandwidth=bandwidth)
-    return Scenario("test", cluster, WorkloadSpec(), PartitionSpec(), method, RunSpec(**run))
+    return Scenario("test", cluster, WorkloadSpec(), PartitionSpec(placement=AS_NUMBERED), method, RunSpec(**run))
 
 
 METHODS = [
@@ -151,9 +151,13 @@ def test_few_iterations_on_unequal_gpus_settle(devices: str, iterations: int) ->
 
 def test_a_run_that_does_not_settle_has_successors_for_its_last_iterations() -> None:
     """Where the network is a little slower than the GPUs, a pipeline of eight iterations takes hundreds to fill."""
-    cluster = {"gpus": 6, "bandwidth": "13.342Gbps"}
-    method = {"name": "psc-gcn", "tau": 8, "epsilon": 1.0}
-    result = simulate_scenario(from_mapping({"schema": SCHEMA, "method": method, "cluster": cluster}, "test"))
+    question = {
+        "schema": SCHEMA,
+        "cluster": {"gpus": 6, "bandwidth": "20.498Gbps"},
+        "partition": {"placement": "as-numbered"},
+        "method": {"name": "psc-gcn", "tau": 8, "epsilon": 1.0},
+    }
+    result = simulate_scenario(from_mapping(question, "test"))
     assert not result.settled
     run = result.run
     assert run.simulated == run.iterations
