@@ -66,29 +66,44 @@ def test_faults_are_left_out() -> None:
 
 
 def misses(base: Scenario) -> FloatArray:
-    """By what share the estimated time of every joint draw is beside the simulated one, float64[draws]."""
+    """By what share the estimated time of every joint draw is beside the simulated one, float64[draws].
+
+    A simulated draw has the stated parts. The factor of other parts, which is estimated alone, is on both sides.
+    """
     accesses = open_source(base)
     runs = DrawnRuns.of(base, accesses, SEED)
     simulated = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
     left_open, now_s = factors(base, accesses, SEED), simulate_scenario(base, accesses).metrics.iteration_s
     assert simulated.max() / simulated.min() > 1.05, "the draws move something"
+    simulated = simulated * left_open.scaled(now_s, left_open.apart) / now_s
     return np.asarray(left_open.scaled(now_s, left_open.joint) / now_s / simulated - 1.0)
 
 
-DRAWN = [("bns-gcn", "direct"), ("psc-gcn", "two servers")]
+DRAWN = [
+    ("bns-gcn", "direct", "reddit"),
+    ("bns-gcn", "direct", "reddit-train"),
+    ("psc-gcn", "two servers", "reddit-train"),
+]
 
 
-@pytest.mark.parametrize(("method", "machine"), DRAWN)
-def test_estimated_draws_are_those_simulated(method: str, machine: str) -> None:
-    """At most 10 % beside them; the worst of these is 6.2 %, of BNS-GCN."""
+@pytest.mark.parametrize(("method", "machine", "dataset"), DRAWN)
+def test_estimated_draws_are_those_simulated(method: str, machine: str, dataset: str) -> None:
+    """At most 10 % beside them; the worst of these is 7.3 %, of BNS-GCN on Reddit.
+
+    Reddit's four parts are counted, so its simulated draws have the workload's range too. Those of reddit-train are
+    not: their boundary is open, and that is no graph of one schedule.
+    """
     requested = scenario(METHODS[method], MACHINES[machine])
-    requested = replace(requested, workload=replace(requested.workload, dataset="reddit-train"))
+    requested = replace(requested, workload=replace(requested.workload, dataset=dataset))
     assert np.abs(misses(requested)).max() < 0.1
 
 
 def test_where_one_part_has_most_edges_and_another_most_boundary_nodes_estimates_miss_more() -> None:
-    """Reddit's four parts, as counted: 12.1 % of full-graph training, since in other partitions either may decide."""
-    requested = scenario(METHODS["full-graph"], MACHINES["two servers"])
+    """Reddit's four parts, as counted: 10.8 % of full-graph training, since in other partitions either may decide.
+
+    On a network fast enough that either may.
+    """
+    requested = scenario(METHODS["full-graph"], MACHINES["two servers"] | {"bandwidth": "20Gbps"})
     assert 0.1 < np.abs(misses(requested)).max() < 0.13
 
 
