@@ -76,9 +76,9 @@ def test_so_it_may_where_no_link_is_nearly_saturated(facts: MakeFacts) -> None:
 
 
 def test_identical_iterations_may_stay_locked_far_from_what_links_need() -> None:
-    """At tau 2 the connection from worker 1 to 5 always shares one of its two links with six others, and never rests.
+    """At tau 1 the pace repeats itself 15 % above what the busiest link needs; at tau 2 and 3 it is what the link needs.
 
-    The other links do. Graphs that vary end this (`test_a_start_in_step_is_not_believed`).
+    Graphs that vary end this (`test_a_start_in_step_is_not_believed`).
     """
     question: dict[str, Any] = {
         "schema": SCHEMA,
@@ -92,6 +92,6 @@ def test_identical_iterations_may_stay_locked_far_from_what_links_need() -> None
         accesses = open_source(asked)
         schedule = write_schedule(asked, estimated_counts(asked, accesses), accesses)
         paces.append(pace(schedule) / busiest(schedule)[0])
-        if tau == 2:
+        if tau == 1:
             assert simulate(schedule, 300, endless=True).period is not None
-    assert paces == pytest.approx([1.0, 1.168, 1.004], abs=0.005)
+    assert paces == pytest.approx([1.154, 1.0, 1.0], abs=0.005)

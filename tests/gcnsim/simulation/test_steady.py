@@ -70,7 +70,7 @@ def test_constant_schedules_stop_early_and_are_right(facts: Callable[..., Case],
 
 
 def test_a_start_in_step_is_not_believed() -> None:
-    """All workers start in step, 17 % slower than they go once graphs have moved them apart, after some 20 iterations.
+    """All workers start in step, 7 % slower than they go once graphs have moved them apart, after some 20 iterations.
 
     Their state returns before that: the run was once over after 17.
     """
@@ -78,14 +78,14 @@ def test_a_start_in_step_is_not_believed() -> None:
         "schema": SCHEMA,
         "cluster": {"gpus": 8, "gpus_per_server": 1, "bandwidth": "1Gbps", "transport": "staged"},
         "workload": {"dataset": "yelp"},
-        "method": {"name": "psc-gcn", "tau": 2, "epsilon": 0.1, "cache": "10%"},
+        "method": {"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "10%"},
         "run": {"seed": 1},
     }
     result = simulate_scenario(from_mapping(question, "test"))
     schedule = result.run.schedule
     pace = mean(schedule, simulate(schedule, 400, endless=True), 100)
     assert result.settled
-    assert mean(schedule, simulate(schedule, 17, endless=True), 9) > 1.14 * pace
+    assert mean(schedule, simulate(schedule, 17, endless=True), 9) > 1.07 * pace
     assert result.metrics.iteration_s * 1e12 == pytest.approx(pace, rel=0.01)
 
 
