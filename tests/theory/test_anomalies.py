@@ -76,7 +76,7 @@ def test_so_it_may_where_no_link_is_nearly_saturated(facts: MakeFacts) -> None:
 
 
 def test_identical_iterations_may_stay_locked_far_from_what_links_need() -> None:
-    """At tau 1 the pace repeats itself 15 % above what the busiest link needs; at tau 2 and 3 it is what the link needs.
+    """At tau 1 the pace repeats itself 15 % above what the busiest link needs; at 2 and 3 it is what the link needs.
 
     Graphs that vary end this (`test_a_start_in_step_is_not_believed`).
     """
