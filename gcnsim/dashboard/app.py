@@ -356,7 +356,8 @@ def _refuse_malformed(server: flask.Flask, app: PrefixedDash) -> None:
 
     def known(asked: Any) -> bool:
         callback = app.callback_map.get(asked["output"]) if isinstance(asked.get("output"), str) else None
-        if callback is None or not isinstance(asked.get("outputs"), dict | list):
+        # Of a callback without outputs there are none.
+        if callback is None or not isinstance(asked.get("outputs"), dict | list | None):
             return False
         for name in ("inputs", "state"):
             given = asked.get(name, [])

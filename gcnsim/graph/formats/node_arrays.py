@@ -189,10 +189,9 @@ def _of_table(table: AnyArray, name: str) -> tuple[AnyArray, str]:
     """One class per node if most rows have exactly one 1 and the others none (unknown), else the table; and a note."""
     if table.dtype.kind not in "biuf" or table.shape[0] < _SURE_ROWS:
         return table, ""
-    if table.dtype.kind == "f":
-        table = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
-    ones = np.count_nonzero(table == 1, axis=1)
-    if np.count_nonzero(table) != ones.sum():
+    values = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table) if table.dtype.kind == "f" else table
+    ones = np.count_nonzero(values == 1, axis=1)
+    if np.count_nonzero(values) != ones.sum():
         return table, ""
     none, several = int(np.count_nonzero(ones == 0)), int(np.count_nonzero(ones > 1))
     if 2 * (none + several) >= ones.size:
@@ -200,7 +199,7 @@ def _of_table(table: AnyArray, name: str) -> tuple[AnyArray, str]:
     if several:
         have = "node has" if several == 1 else "nodes have"
         return table, f"{name} is taken for several classes a node: {several:,} {have} more than one"
-    classes = np.where(ones == 1, np.argmax(table == 1, axis=1), -1).astype(np.int64)
+    classes = np.where(ones == 1, np.argmax(values == 1, axis=1), -1).astype(np.int64)
     unknown = f"; no label: {plural(none, 'node')} without a 1" if none else ""
     return frozen(classes), f"{name} is one-hot: one class a node{unknown}"
 

@@ -34,7 +34,7 @@ def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> Non
     after = looking.headline(before)
     content = command_line(*looking.page.inner_text("#command").split()[2:])
     best = min(content["results"], key=lambda row: row["epoch_s"])
-    assert f"{1000 * best['iteration_s']:.0f} ms (" in after
+    assert f"{1000 * best['iteration_s']:.0f} ms per iteration (" in after
     assert looking.page.evaluate("location.search") == "?bandwidth=25"
     looking.page.reload()
     looking.page.wait_for_selector("#picture .main-svg")

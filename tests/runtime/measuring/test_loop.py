@@ -73,7 +73,7 @@ def test_a_plain_loop_predicts_a_cluster_and_records_its_accesses(cut: Cut, tmp_
     trace = recorded_trace(owners, [each.arrays() for each in recorders], sampler="full", rate=1.0)
     assert (trace.iterations, trace.parts) == (12, 2)
     path = tmp_path / "loop.parquet"
-    write_loop(str(path), graph, owners, recorders, widths=WIDTHS)
+    write_loop(str(path), graph, owners, recorders, widths=WIDTHS, method="full-graph")
     (setting,) = read_measured_compute(str(path)).settings
     for rank, recorder in enumerate(recorders):
         part = setting.parts[rank]
@@ -158,4 +158,4 @@ def test_what_is_missing_or_strange_is_named(cut: Cut, ticking: Callable[[float]
     with pytest.raises(ScenarioError, match=r"worker 1: no compute\(0, 'forward'\) in an iteration"):
         recorder.record(1, 0)
     with pytest.raises(ScenarioError, match=r"recorders: of parts \[1\]; allowed: one for each of 2 parts, in order"):
-        write_loop(str(tmp_path / "x"), graph, owners, [recorder], widths=WIDTHS)
+        write_loop(str(tmp_path / "x"), graph, owners, [recorder], widths=WIDTHS, method="full-graph")
