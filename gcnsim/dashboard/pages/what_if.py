@@ -254,20 +254,15 @@ def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, Mea
     return moved(question, methods=list(chosen)), measured
 
 
-SEARCHED: Final = 24
-"""Most GPUs for which a slider's answer has the recommended setting of the search."""
-
-
 def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """The rows of a question, the recommended one of each network first, then the fastest first.
 
-    A recommended setting that the question does not ask for is a further row. Above SEARCHED GPUs the search takes
-    minutes, which a slider cannot wait for: there the fastest row shown is marked.
+    A recommended setting that is not asked for is a further row. Above 24 GPUs the fastest row shown is marked.
     """
-    if question.gpus > SEARCHED:
-        shown_rows = sorted(answers.rows(_requests(question, files), turn), key=_time)
-        first = {row.bandwidth_bytes_per_s: row for row in reversed(shown_rows)}
-        return [replace(row, recommended=first[row.bandwidth_bytes_per_s] is row) for row in shown_rows]
+    if question.gpus > 24:  # a slider does not wait for the search
+        rows = sorted(answers.rows(_requests(question, files), turn), key=_time)
+        first = {row.bandwidth_bytes_per_s: row for row in reversed(rows)}.values()
+        return [replace(row, recommended=row in first) for row in rows]
     graph, paths = files.path(question.graph), _paths(question, files)
     machines = [replace(question, bandwidth=bandwidth, beside=None) for bandwidth in question.bandwidths]
     searches = [{**machine.options(graph, **paths), RECOMMENDED: True} for machine in machines]
