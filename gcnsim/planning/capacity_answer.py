@@ -6,10 +6,10 @@ Accuracy is never traded silently: the answer shows what a stricter and a looser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError
@@ -38,7 +38,7 @@ from gcnsim.planning.energy import Site, energy_report, refuse_power, without_lo
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report, rent_of
-from gcnsim.planning.settings import shortlist
+from gcnsim.planning.shortlist import shortlist
 from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
@@ -54,13 +54,15 @@ Say = Callable[[str], object]
 class Question:
     """A capacity question.
 
-    rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
-    settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
-    whose iterations to the accuracy are known. site: where the machine stands, None where no energy is asked for.
+    knobs: the values of knobs to choose from, by the path of the field. rule: what may be recommended. target: an
+    accuracy, with the source of the iterations it takes. limit: the number of settings whose bounds are computed;
+    larger spaces are sampled. strict: whether the rule also applies to settings whose iterations to the accuracy are
+    known. site: where the machine stands, None where no energy is asked for.
     """
 
     goal: Goal
     machines: Machines = field(default_factory=Machines)
+    knobs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     rule: Rule = field(default_factory=Rule)
     prices: PriceBook = field(default_factory=PriceBook)
     target: Target | None = None
@@ -111,7 +113,7 @@ def recommend(
             raise ScenarioError(ENDLESS)
     progress(f"settings on {len(clusters):,} machines")
     on_record = target is not None and target.by_method and not question.strict
-    some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
+    some = measured_only(considered(studies, base, clusters, question.knobs, rule, training, on_record=on_record))
     if not some.settings:
         raise ScenarioError(
             f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "

@@ -1,6 +1,6 @@
-"""The settings that a recommendation considers: machines, and on each the candidates of the rule or a grid.
+"""The settings that a recommendation considers: machines, and on each the candidates of the rule or a space.
 
-Machines are the priced instances of the catalogue or the given lists. If a grid is too large, a genetic search over
+Machines are the priced instances of the catalogue or the given lists. If a space is too large, a genetic search over
 bounds samples it (Optuna's NSGA-II), minimising time and cost together. Its seed comes from a named stream, so the same
 question samples the same settings.
 """
@@ -30,13 +30,12 @@ from gcnsim.hardware import (
     is_host,
     prices,
 )
-from gcnsim.methods import OVERLAP
 from gcnsim.planning.capacity_goal import Iterations
 from gcnsim.planning.capacity_search import Setting
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.settings import RATES, candidates, shortlist, usual_rows
+from gcnsim.planning.shortlist import RATES, candidates, shortlist, usual_rows
+from gcnsim.planning.space import ANY_OVERLAP, MACHINES, METHODS, Space
 from gcnsim.planning.study import Studies
-from gcnsim.planning.what_if import Grid, scenarios
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text, setting_text
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering
@@ -54,8 +53,7 @@ class Machines:
     """The machines to choose from; an empty list means the priced instances of the catalogue.
 
     hosts: instance types by name. devices, bandwidths (bytes/s): for machines that are not instances. servers: those
-    that the devices are in, one for each; empty: the base's. taus, rates,
-    caches: knobs; if none is given, the candidates of the rule.
+    that the devices are in, one for each; empty: the base's.
     """
 
     hosts: tuple[str, ...] = ()
@@ -64,14 +62,6 @@ class Machines:
     bandwidths: tuple[float, ...] = ()
     gpus: tuple[int, ...] = ()
     gpus_per_server: int | None = None
-    taus: tuple[int, ...] = ()
-    rates: tuple[float, ...] = ()
-    caches: tuple[CacheSize, ...] = ()
-
-    @property
-    def knobs_named(self) -> bool:
-        """Whether the question names knobs to choose from."""
-        return bool(self.taus or self.rates or self.caches)
 
     def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
         """Return the distinct machines. Raises ScenarioError for an unknown name."""
@@ -216,7 +206,7 @@ def considered(
     studies: Studies,
     base: Scenario,
     clusters: Sequence[ClusterSpec],
-    machines: Machines,
+    knobs: Mapping[str, tuple[Any, ...]],
     rule: Rule,
     training: Iterations | None = None,
     *,
@@ -224,17 +214,17 @@ def considered(
 ) -> Considered:
     """Return the settings that may be recommended on every machine.
 
-    training: iterations to the target accuracy. on_record: whether settings beyond the rule are included if their
-    iterations are known.
+    knobs: the values to choose from, by the path of the field; if none is given, the candidates of the rule. training:
+    iterations to the target accuracy. on_record: whether settings beyond the rule are included if their iterations are
+    known.
     """
 
     def allowed(scenario: Scenario) -> bool:
         known = on_record and training is not None and training(scenario) is not None
         return rule.too_approximate(scenario) is None or known
 
-    if machines.knobs_named:
-        every = [one for cluster in clusters for one in _grid(replace(base, cluster=cluster), machines, rule)]
-        kept = tuple(filter(allowed, dict.fromkeys(every)))
+    if knobs:
+        kept = tuple(filter(allowed, dict.fromkeys(_space(base, clusters, knobs, rule).settings())))
         return Considered(kept, frozenset(kept))
     shown: list[Scenario] = []
     kept_all: list[Scenario] = []
@@ -281,21 +271,19 @@ def _shortlist(studies: Studies, home: Scenario, rule: Rule, training: Iteration
     return [one for found in of_each for one in found if training(one) is not None]
 
 
-def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
-    """Return the methods with the requested knobs on one machine; other knobs take the values of candidates."""
-    rates = machines.rates or tuple(one for one in RATES if one >= rule.min_sampling_rate)
-    grid = Grid(
-        methods=rule.methods,
-        gpus=(home.cluster.gpus,),
-        bandwidths=(home.cluster.bandwidth,),
-        taus=machines.taus or tuple(one for one in TAUS if one <= rule.max_staleness),
-        epsilons=rates,
-        caches=machines.caches or tuple(CacheSize(fraction=one) for one in CACHES),
-        rates=rates,
-        devices=(home.cluster.device,),
-        extra_knobs=((OVERLAP, (home.method.overlap,)),),
-    )
-    return scenarios(home, grid)
+def _space(base: Scenario, clusters: Sequence[ClusterSpec], knobs: Mapping[str, tuple[Any, ...]], rule: Rule) -> Space:
+    """Return the methods with the requested knobs on every machine; other knobs take the values of candidates."""
+    rates = tuple(one for one in RATES if one >= rule.min_sampling_rate)
+    axes: dict[str, tuple[Any, ...]] = {
+        MACHINES: tuple(clusters),
+        METHODS: rule.methods,
+        ANY_OVERLAP: (base.method.overlap,),
+        "method.tau": tuple(one for one in TAUS if one <= rule.max_staleness),
+        "method.epsilon": rates,
+        "method.cache": tuple(CacheSize(fraction=one) for one in CACHES),
+        "method.rate": rates,
+    }
+    return Space(base, {**axes, **knobs})
 
 
 LIMIT: Final = 5000

@@ -22,10 +22,9 @@ GRID = Machines(
     devices=("t4", "a10g"),
     bandwidths=(1.875e9, 6.25e9),
     gpus=(2, 4, 8),
-    taus=(0, 1),
-    rates=(1.0, 0.1),
-    caches=(CacheSize(fraction=0.0), CacheSize(fraction=0.3)),
 )
+RATES = {"method.epsilon": (1.0, 0.1), "method.rate": (1.0, 0.1)}
+KNOBS = {"method.tau": (0, 1), "method.cache": (CacheSize(fraction=0.0), CacheSize(fraction=0.3)), **RATES}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def studies() -> Studies:
 @pytest.fixture(scope="module")
 def every(studies: Studies) -> list[Scenario]:
     clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-    return list(considered(studies, BASE, clusters, GRID, RULE).settings)
+    return list(considered(studies, BASE, clusters, KNOBS, RULE).settings)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None
 def test_what_may_be_recommended_keeps_the_rule(studies: Studies, every: list[Scenario]) -> None:
     clusters = list(dict.fromkeys(scenario.cluster for scenario in every))
     rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
-    kept = considered(studies, BASE, clusters, GRID, rule).settings
+    kept = considered(studies, BASE, clusters, KNOBS, rule).settings
     assert 0 < len(kept) < len(every)
     assert all(item.method.sampling().whole and item.method.tau == 0 for item in kept)
 
@@ -91,9 +90,10 @@ def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies
     goal, rule = Goal(minimise=COST), replace(RULE, min_sampling_rate=1.0, max_staleness=1)
     chosen = []
     for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
-        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4), rates=(1.0,), taus=(0, 1))
+        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4))
+        knobs = {**KNOBS, **dict.fromkeys(RATES, (1.0,))}
         clusters = machines.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-        found = search(studies, considered(studies, BASE, clusters, machines, rule).settings, goal, PriceBook())
+        found = search(studies, considered(studies, BASE, clusters, knobs, rule).settings, goal, PriceBook())
         chosen.append(best_of(found.options, goal)[0])
     assert chosen[0].scenario == chosen[1].scenario
     # Of those within 3 % of the least the mildest is taken.
