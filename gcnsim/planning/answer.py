@@ -205,7 +205,7 @@ def alternatives(
         unit = "iterations" if cheapest.estimate.result.per_epoch == 1 else "epochs"
         cost = f"{_price(cheapest, book)[0]:.2g} USD per 1,000 {unit}"
         why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
-        if len({replace(cluster, bandwidth=0.0) for cluster in choices}) < len(choices):
+        if len({replace(cluster, bandwidth=fastest.scenario.cluster.bandwidth) for cluster in choices}) < len(choices):
             why += "; bandwidth has no price"
         found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, space)))
     return found
