@@ -22,7 +22,7 @@ from gcnsim.methods import DEFAULT, method_type, methods
 from gcnsim.planning.capacity_answer import Question
 from gcnsim.planning.capacity_answer import recommend as _recommend
 from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
-from gcnsim.planning.capacity_settings import Machines
+from gcnsim.planning.machines import Machines
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
-from gcnsim.hardware import SPOT, PriceBook
+from gcnsim.hardware import SPOT, PriceBook, Rent
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import (
     Decision,
@@ -31,10 +31,29 @@ from gcnsim.planning.capacity_choice import (
 )
 from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
 from gcnsim.planning.capacity_goal import Goal
-from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
-from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
+from gcnsim.planning.capacity_search import (
+    ENDLESS,
+    Option,
+    Search,
+    Setting,
+    needs_price,
+    search,
+    simulate,
+    with_bounds,
+)
+from gcnsim.planning.capacity_settings import (
+    FIRST,
+    LIMIT,
+    MANY,
+    Considered,
+    considered,
+    measured_only,
+    nsga2_sample,
+    worth_listing,
+)
 from gcnsim.planning.certainty import label_of
 from gcnsim.planning.energy import Site, energy_report, refuse_power, without_lower
+from gcnsim.planning.machines import Machines, space_text
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report, rent_of
@@ -113,7 +132,14 @@ def recommend(
             raise ScenarioError(ENDLESS)
     progress(f"settings on {len(clusters):,} machines")
     on_record = target is not None and target.by_method and not question.strict
-    some = measured_only(considered(studies, base, clusters, question.knobs, rule, training, on_record=on_record))
+    rents = {cluster: rent_of(cluster, book) for cluster in clusters}
+    compared = needs_price(goal) or None not in rents.values()
+    lazily = compared and not question.knobs and target is None and FIRST < len(clusters) <= question.limit // MANY
+    some = measured_only(
+        worth_listing(studies, base, clusters, rule, goal, rents)
+        if lazily
+        else considered(studies, base, clusters, question.knobs, rule, training, on_record=on_record)
+    )
     if not some.settings:
         raise ScenarioError(
             f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "
@@ -132,11 +158,33 @@ def recommend(
     _refuse_nothing(searched, target, book, clusters)
     progress("the chance of meeting the target")
     decision = decide(searched.options, goal, some.shown)
+    searched = _with_unlisted(studies, searched, some, decision.ranked[0].scenario, rents)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
     said = [line] if line else []
     advice = replace(advice, provenance=replace(advice.provenance, warnings=(*said, *advice.provenance.warnings)))
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
+
+
+def _with_unlisted(
+    studies: Studies,
+    searched: Search,
+    some: Considered,
+    chosen: Scenario,
+    rents: Mapping[ClusterSpec, Rent | None],
+) -> Search:
+    """Return the search with the settings of machines that were not listed, and with the choice on these machines, as
+    far as it fits: what the machine changes is told of all of them.
+    """
+    there = [replace(chosen, cluster=cluster) for cluster in some.unlisted]
+    moved = [one for one in with_bounds(studies, there, rents) if studies.fits(one.scenario)]
+    return replace(
+        searched,
+        considered=(*searched.considered, *moved),
+        settings=searched.settings + some.beaten + some.missed,
+        beaten=searched.beaten + some.beaten,
+        missed=searched.missed + some.missed,
+    )
 
 
 def _advice(

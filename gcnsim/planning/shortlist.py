@@ -54,6 +54,23 @@ def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
         yield replace(scenario, method=simplest if simplest.name in rule.methods else method)
 
 
+def extremes(every: Sequence[Scenario]) -> list[Scenario]:
+    """Return the candidates of a machine that include the one with the lowest bound, without computing any.
+
+    Of each method the stalest, with the largest cache, at the lowest and the highest sampling rate: waiting and rows
+    lengthen an iteration, and sampling itself takes time. Methods from elsewhere may use knobs otherwise, so all of
+    theirs are returned.
+    """
+    found: dict[tuple[str, float], Scenario] = {}
+    others = [one for one in every if not type(one.method).__module__.startswith("gcnsim.")]
+    own = [one for one in every if one not in others]
+    for setting in sorted(own, key=lambda one: (one.method.tau, one.method.cache.fraction or 0.0)):
+        found[setting.method.name, rate_of(setting.method)] = setting
+    rates = {name: [rate for other, rate in found if other == name] for name, _ in found}
+    ends = [one for (name, rate), one in found.items() if rate in (min(rates[name]), max(rates[name]))]
+    return [*ends, *others]
+
+
 def shortlist(studies: Studies, scenario: Scenario, rule: Rule) -> list[Scenario]:
     """Return the candidates that are worth simulating: every one whose estimate is within NEAR of the best.
 

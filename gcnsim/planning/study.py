@@ -188,11 +188,16 @@ class Studies:
         likely: Sequence[Scenario],
         whole: Sequence[Scenario] = (),
         on_progress: OnProgress = lambda done, total: None,
+        *,
+        draws: bool = True,
     ) -> None:
-        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once."""
+        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once.
+
+        draws: whether the time under every draw is wanted too, not that of the run alone.
+        """
         keys = [key_of(scenario) for scenario in likely]
         keys += [(canonical(scenario), order, False) for scenario in whole for order in placements(scenario)]
-        self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
+        self._simulate(keys, on_progress, frozenset(map(canonical, whole)), draws=draws)
 
     def explore(
         self,
@@ -224,13 +229,14 @@ class Studies:
         on_progress: OnProgress,
         rows: frozenset[Scenario] = frozenset(),
         *,
+        draws: bool = True,
         lenient: bool = False,
         similar: tuple[TimeFactors, frozenset[Scenario]] | None = None,
     ) -> None:
         """Study the keys of `wanted` that were not simulated yet.
 
-        rows: settings whose bound and bottleneck are shown. lenient: refused settings are noted, not raised. similar:
-        settings with the same estimate as these are not simulated.
+        rows: settings whose bound and bottleneck are shown. draws: as in `prepare`. lenient: refused settings are
+        noted, not raised. similar: settings with the same estimate as these are not simulated.
         """
         missing = [key for key in dict.fromkeys(wanted) if self._of(key).run is None]
         self._read(list(dict.fromkeys(scenario for scenario, _, _ in missing)), lenient=lenient)
@@ -240,10 +246,11 @@ class Studies:
         def one(key: Key, add: Callable[[int], object]) -> dict[Key, Study]:
             before = dict(self._known)
             try:
-                left_open = self.factors(*key)
-                if similar is None or key[0] not in similar[1] or not estimated_alike(left_open, similar[0]):
+                known = similar is not None and key[0] in similar[1]
+                if similar is None or not known or not estimated_alike(self.factors(*key), similar[0]):
                     found = self.result(*key)
-                    self.placed(key)
+                    if draws:
+                        self.placed(key)
                     if key[0] in rows and key[1] is PartOrder.NUMBERED:
                         # Computed here on all cores, and kept with the result.
                         _ = found.limit
