@@ -30,7 +30,7 @@ from gcnsim.planning.capacity_choice import (
     summary_sentence,
 )
 from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
-from gcnsim.planning.capacity_goal import Goal
+from gcnsim.planning.capacity_goal import Goal, Iterations
 from gcnsim.planning.capacity_search import (
     ENDLESS,
     Option,
@@ -131,15 +131,8 @@ def recommend(
         if every and not clusters:
             raise ScenarioError(ENDLESS)
     progress(f"settings on {len(clusters):,} machines")
-    on_record = target is not None and target.by_method and not question.strict
     rents = {cluster: rent_of(cluster, book) for cluster in clusters}
-    compared = needs_price(goal) or None not in rents.values()
-    lazily = compared and not question.knobs and target is None and FIRST < len(clusters) <= question.limit // MANY
-    some = measured_only(
-        worth_listing(studies, base, clusters, rule, goal, rents)
-        if lazily
-        else considered(studies, base, clusters, question.knobs, rule, training, on_record=on_record)
-    )
+    some = measured_only(_considered(studies, base, question, rents, training))
     if not some.settings:
         raise ScenarioError(
             f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "
@@ -164,6 +157,23 @@ def recommend(
     said = [line] if line else []
     advice = replace(advice, provenance=replace(advice.provenance, warnings=(*said, *advice.provenance.warnings)))
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
+
+
+def _considered(
+    studies: Studies,
+    base: Scenario,
+    question: Question,
+    rents: Mapping[ClusterSpec, Rent | None],
+    training: Iterations | None,
+) -> Considered:
+    """Return the settings that may be the best, of all machines, or of those that can still win."""
+    target, clusters = question.target, list(rents)
+    compared = needs_price(question.goal) or None not in rents.values()
+    lazily = compared and not question.knobs and target is None and FIRST < len(clusters) <= question.limit // MANY
+    if lazily:
+        return worth_listing(studies, base, clusters, question.rule, question.goal, rents)
+    on_record = target is not None and target.by_method and not question.strict
+    return considered(studies, base, clusters, question.knobs, question.rule, training, on_record=on_record)
 
 
 def _with_unlisted(

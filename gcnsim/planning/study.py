@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -246,8 +247,8 @@ class Studies:
         def one(key: Key, add: Callable[[int], object]) -> dict[Key, Study]:
             before = dict(self._known)
             try:
-                known = similar is not None and key[0] in similar[1]
-                if similar is None or not known or not estimated_alike(self.factors(*key), similar[0]):
+                useless = similar is not None and key[0] in similar[1]
+                if similar is None or not useless or not estimated_alike(self.factors(*key), similar[0]):
                     found = self.result(*key)
                     if draws:
                         self.placed(key)
@@ -307,7 +308,9 @@ class Studies:
     def _times(self, key: Key) -> FloatArray:
         """Return the time under every draw, with the draws of the order of the parts and of the sampled graphs."""
         orders = placements_of(key[0], key[2])
-        placed = sorted(((self.result(*one).metrics.iteration_s, self.placed(one)) for one in orders), key=_first)
+        placed = sorted(
+            ((self.result(*one).metrics.iteration_s, self.placed(one)) for one in orders), key=itemgetter(0)
+        )
         return over_graphs([times for _, times in placed], self.result(*key), key[0], key[2], self.seed)
 
     def placed(self, key: Key) -> FloatArray:
@@ -396,7 +399,3 @@ class Studies:
 def key_of(scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Key:
     """Return the key of a setting: its simplest equal, the order of its parts, and whether they are balanced."""
     return canonical(scenario), order, even
-
-
-def _first(pair: tuple[Seconds, FloatArray]) -> Seconds:
-    return pair[0]
