@@ -192,9 +192,8 @@ class Studies:
         *,
         draws: bool = True,
     ) -> None:
-        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once.
-
-        draws: whether the time under every draw is wanted too, not that of the run alone.
+        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once. draws:
+        whether the time under every draw is wanted too.
         """
         keys = [key_of(scenario) for scenario in likely]
         keys += [(canonical(scenario), order, False) for scenario in whole for order in placements(scenario)]
