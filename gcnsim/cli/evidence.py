@@ -79,7 +79,8 @@ def validate(
     Example:
       gcnsim validate runs/* --calibration calibration.json --measured-compute measured --out report
     """
-    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
+    pages = [f"validation.{kind}" for kind in ("md", "csv", "html")]
+    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute), inside=pages)
     if measure_now:
         measured_compute = (*measured_compute, measured_now(runs))
     with progress() as say:
