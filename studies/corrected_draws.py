@@ -47,7 +47,7 @@ def errors(options: dict[str, Any]) -> list[float]:
     paces = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
     left_open, seconds = studies.factors(*key), studies.result(*key).metrics.iteration_s
     wanted = central(paces * left_open.scaled(seconds, left_open.apart))
-    found = (*central(studies.estimated(key)), *central(studies.placed(key)))
+    found = (*central(studies.estimated(key)), *central(studies.drawn(key)))
     return [one / other - 1.0 for one, other in zip(found, (*wanted, *wanted), strict=True)]
 
 

@@ -19,14 +19,11 @@ from gcnsim.schedule import estimate, lower_bound
 from gcnsim.simulation import Result, answering, write_schedule
 from gcnsim.simulation.assumed import OtherPath, other_paths
 from gcnsim.simulation.open_assumptions import estimated_counts
-from gcnsim.simulation.placement import PartOrder, placements
 from gcnsim.simulation.propagation import TimeFactors
 from gcnsim.simulation.source import Source
 
-Key: TypeAlias = tuple[Scenario, PartOrder, bool]
-"""The key of one simulation: the scenario, the order of its parts, and whether the parts are perfectly balanced
-(`EvenPartition`).
-"""
+Key: TypeAlias = tuple[Scenario, bool]
+"""The key of one simulation: the scenario, and whether its parts are perfectly balanced (`EvenPartition`)."""
 
 
 INTERVAL: Final = (0.05, 0.95)
@@ -117,16 +114,10 @@ def on_other_paths(key: Key) -> dict[OtherPath, Key]:
 
     Stale settings need none: nothing waits for a transfer there, so their estimates are as exact as a simulation.
     """
-    scenario, order, even = key
+    scenario, even = key
     if scenario.method.tau:
         return {}
-    return {path: (path.scenario, order, even) for path in other_paths(scenario)}
-
-
-def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
-    """The simulations that give the times of a canonical setting under joint draws: one per order of its parts."""
-    orders = () if even else placements(scenario)
-    return [(scenario, order, even) for order in (orders if len(orders) > 1 else (PartOrder.NUMBERED,))]
+    return {path: (path.scenario, even) for path in other_paths(scenario)}
 
 
 def canonical(scenario: Scenario) -> Scenario:

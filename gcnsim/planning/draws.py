@@ -1,8 +1,7 @@
-"""The joint draws of the assumptions of one setting: corrected by runs, and spread over orders of parts and graphs."""
+"""The joint draws of the assumptions of one setting: corrected by runs, and spread over graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil, floor
 
 import numpy as np
@@ -11,7 +10,7 @@ from gcnsim.core.ids import FloatArray, IntArray, Seconds
 from gcnsim.planning.candidate import INTERVAL
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
-from gcnsim.simulation.assumed import normal_position, position
+from gcnsim.simulation.assumed import normal_position
 from gcnsim.simulation.open_assumptions import DrawnRuns
 from gcnsim.simulation.propagation import TimeFactors
 from gcnsim.simulation.source import Source
@@ -47,24 +46,16 @@ def end_draws(times: FloatArray) -> tuple[IntArray, IntArray]:
     return order[around], order[-1 - around]
 
 
-def over_graphs(
-    in_order: Sequence[FloatArray], result: Result, scenario: Scenario, even: bool, seed: int
-) -> FloatArray:
-    """Return the draws of a setting over the orders of its parts and over sampled graphs, float64[draws].
-
-    in_order: the draws of each order, the fastest at the stated values first. result: the run of the numbered order.
-    """
-    seconds, draws = result.metrics.iteration_s, in_order[0].size
-    # The numbered order of the parts is arbitrary, so it is no likelier than another order.
-    share = (1.0 + position("placement", seed, draws)) / 2.0
-    times = in_order[0] ** (1.0 - share) * in_order[-1] ** share if len(in_order) > 1 else in_order[0]
+def over_graphs(drawn: FloatArray, result: Result, scenario: Scenario, even: bool, seed: int) -> FloatArray:
+    """Return the draws of a setting, float64[draws], over sampled graphs. result: the setting's run."""
+    seconds, draws = result.metrics.iteration_s, drawn.size
     # The variation between sampled graphs is drawn per setting: how settings share it is unknown. The error of cost
     # laws is drawn per method, because it is the same at another bandwidth.
     graphs = normal_position(_graphs_of(scenario, even), seed, draws)
     laws = normal_position(f"laws of {scenario.method.name}", seed, draws)
     spread = np.sqrt(1.0 - result.law_share**2) * graphs + result.law_share * laws
     reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
-    return np.asarray(times * reach**spread)
+    return np.asarray(drawn * reach**spread)
 
 
 def _graphs_of(scenario: Scenario, even: bool) -> str:

@@ -34,7 +34,6 @@ from gcnsim.planning.candidate import (
     effort_of,
     estimated_alike,
     on_other_paths,
-    placements_of,
 )
 from gcnsim.planning.draws import corrected_draws, over_graphs
 from gcnsim.scenario import Scenario
@@ -45,7 +44,6 @@ from gcnsim.simulation.model import Model, resolve_model
 from gcnsim.simulation.open_assumptions import can_batch_draws, estimated_counts
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.part_orders import placed_counts
-from gcnsim.simulation.placement import PartOrder, Placed, placements
 from gcnsim.simulation.propagation import TimeFactors, best_lower_s, factors
 from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.trace.counts import AccessCounts
@@ -70,16 +68,16 @@ class Study:
 
     Of settings that are alike, one record has bound and estimate (`Studies`). analytic: bound and estimate at the
     stated values. lower_s: the bound with every assumption at its most favourable end. factors: the estimated draws.
-    run: the simulated setting. placed: seconds per iteration under every joint draw, float64[draws], in this order of
-    the parts; times: the same over all orders and sampled graphs. fits, least_gpus: of memory, before a run (0: no
-    number is enough). refused: a change that method or machine does not allow.
+    run: the simulated setting. drawn: seconds per iteration under every joint draw, float64[draws]; times: the same
+    over sampled graphs. fits, least_gpus: of memory, before a run (0: no number is enough). refused: a change that
+    method or machine does not allow.
     """
 
     analytic: Analytic | None = None
     lower_s: Seconds | None = None
     factors: TimeFactors | None = None
     run: Result | None = None
-    placed: FloatArray | None = None
+    drawn: FloatArray | None = None
     times: FloatArray | None = None
     fits: bool | None = None
     least_gpus: int | None = None
@@ -155,7 +153,7 @@ class Studies:
         """Return bound and estimate of each scenario, in parallel; NOTHING of those that are not allowed."""
         keys = [key_of(alike(scenario)) for scenario in scenarios]
         missing = [key for key in dict.fromkeys(keys) if self._of(key).analytic is None]
-        wanted = [scenario for scenario, _, _ in missing]
+        wanted = [scenario for scenario, _ in missing]
         # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
         processes = 1 if all(one.cluster.gpus <= FEW_WORKERS for one in wanted) else self.processes
         with suppress(ScenarioError):
@@ -189,9 +187,8 @@ class Studies:
         whole: Sequence[Scenario] = (),
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
-        """Study `likely`, and `whole` with all orders of the parts, in parallel; later calls return at once."""
-        keys = [key_of(scenario) for scenario in likely]
-        keys += [(canonical(scenario), order, False) for scenario in whole for order in placements(scenario)]
+        """Study `likely`, and `whole` with bound and bottleneck, in parallel; later calls return at once."""
+        keys = [key_of(scenario) for scenario in (*likely, *whole)]
         self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
 
     def explore(
@@ -233,7 +230,7 @@ class Studies:
         settings with the same estimate as these are not simulated.
         """
         missing = [key for key in dict.fromkeys(wanted) if self._of(key).run is None]
-        self._read(list(dict.fromkeys(scenario for scenario, _, _ in missing)), lenient=lenient)
+        self._read(list(dict.fromkeys(scenario for scenario, _ in missing)), lenient=lenient)
         # The longest first, so that no process still works on one at the end.
         missing.sort(key=lambda key: -effort_of(key[0]))
 
@@ -243,8 +240,8 @@ class Studies:
                 left_open = self.factors(*key)
                 if similar is None or key[0] not in similar[1] or not estimated_alike(left_open, similar[0]):
                     found = self.result(*key)
-                    self.placed(key)
-                    if key[0] in rows and key[1] is PartOrder.NUMBERED:
+                    self.drawn(key)
+                    if key[0] in rows and not key[1]:
                         # Computed here on all cores, and kept with the result.
                         _ = found.limit
                         self.lower(key[0])
@@ -266,22 +263,20 @@ class Studies:
 
     def accesses_of(self, key: Key) -> Source:
         """Return the accesses that the study of `key` reads."""
-        _, order, even = key
-        accesses: Source = EvenPartition(self.accesses) if even else self.accesses
-        return accesses if order is PartOrder.NUMBERED else Placed(accesses, order)
+        return EvenPartition(self.accesses) if key[1] else self.accesses
 
-    def result(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, even: bool = False) -> Result:
-        """Return the run of `scenario` with its parts in the order `order`, or perfectly balanced."""
-        key = key_of(scenario, order, even=even)
+    def result(self, scenario: Scenario, even: bool = False) -> Result:
+        """Return the run of `scenario`. even: with its parts perfectly balanced."""
+        key = key_of(scenario, even=even)
         found = self._of(key).run
         if found is None:
             found = simulate_scenario(key[0], self.accesses_of(key))
             self._add(key, run=found)
         return found
 
-    def factors(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, even: bool = False) -> TimeFactors:
-        """Return the effect of the assumptions on the time of `scenario`, with its parts in the order `order`."""
-        key = (alike(scenario), order, even)
+    def factors(self, scenario: Scenario, even: bool = False) -> TimeFactors:
+        """Return the effect of the assumptions on the time of `scenario`. even: with its parts perfectly balanced."""
+        key = (alike(scenario), even)
         found = self._of(key).factors
         if found is None:
             found = factors(key[0], self.accesses_of(key), self.seed)
@@ -293,25 +288,19 @@ class Studies:
         key = key_of(scenario, even=even)
         found = self._of(key).times
         if found is None:
-            found = self._times(key)
+            found = over_graphs(self.drawn(key), self.result(*key), *key, self.seed)
             self._add(key, times=found)
         return found
 
-    def _times(self, key: Key) -> FloatArray:
-        """Return the time under every draw, with the draws of the order of the parts and of the sampled graphs."""
-        orders = placements_of(key[0], key[2])
-        placed = sorted(((self.result(*one).metrics.iteration_s, self.placed(one)) for one in orders), key=_first)
-        return over_graphs([times for _, times in placed], self.result(*key), key[0], key[2], self.seed)
-
-    def placed(self, key: Key) -> FloatArray:
-        """Return the time under every draw in one order of the parts, estimated and corrected by runs at both ends."""
-        found = self._of(key).placed
+    def drawn(self, key: Key) -> FloatArray:
+        """Return the time under every draw, estimated and corrected by runs at both ends."""
+        found = self._of(key).drawn
         if found is None:
             found = self.estimated(key)
             if self.corrected(*key):
                 seconds = self.result(*key).metrics.iteration_s
                 found = corrected_draws(found, key[0], self.accesses_of(key), self.seed, seconds, self.factors(*key))
-            self._add(key, placed=found)
+            self._add(key, drawn=found)
         return found
 
     def estimated(self, key: Key) -> FloatArray:
@@ -330,9 +319,9 @@ class Studies:
             times = np.where(chosen == index, there, times)
         return times
 
-    def corrected(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, even: bool = False) -> bool:
+    def corrected(self, scenario: Scenario, even: bool = False) -> bool:
         """Whether runs correct the draws of a setting: it is small enough, and its draws are graphs of one schedule."""
-        run = self.result(scenario, order, even).run
+        run = self.result(scenario, even).run
         effort = run.schedule.columns.size * run.iterations * (1 + 2 * 2)
         return effort <= CORRECTED and can_batch_draws(scenario)
 
@@ -364,8 +353,7 @@ class Studies:
         if found is None:
             ends = self.factors(key[0]).workload or (1.0, 1.0)
             bound = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
-            sources = [self.accesses_of((key[0], order, False)) for order in placements(key[0])]
-            found = min(best_lower_s(key[0], source, bound) for source in sources)
+            found = best_lower_s(key[0], self.accesses, bound)
             self._add(key, lower_s=found)
         return found
 
@@ -386,10 +374,6 @@ class Studies:
                     write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
 
-def key_of(scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Key:
-    """Return the key of a setting: its simplest equal, the order of its parts, and whether they are balanced."""
-    return canonical(scenario), order, even
-
-
-def _first(pair: tuple[Seconds, FloatArray]) -> Seconds:
-    return pair[0]
+def key_of(scenario: Scenario, *, even: bool = False) -> Key:
+    """Return the key of a setting: its simplest equal, and whether its parts are balanced."""
+    return canonical(scenario), even

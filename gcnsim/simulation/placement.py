@@ -9,7 +9,6 @@ way. Which part runs on which GPU is `gcnsim.simulation.part_orders`.
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from typing import Any, Final
 
 import numpy as np
@@ -20,33 +19,9 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.simulation.diagnosis import evened
 from gcnsim.simulation.run import write_schedule
-from gcnsim.simulation.source import RangeEnd, Source, SourceView
+from gcnsim.simulation.source import RangeEnd, Source
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.packaged_profiles import bundled_parts
-
-
-class PartOrder(Enum):
-    """The order of the parts in a study: that of the answer."""
-
-    NUMBERED = 0
-
-
-def placements(scenario: Scenario) -> tuple[PartOrder, ...]:
-    """The orders that are studied on their own: the answer's. Joint draws have others (`part_orders`)."""
-    return (PartOrder.NUMBERED,)
-
-
-class Placed(SourceView):
-    """The accesses of `source` in the order of a study."""
-
-    def __init__(self, source: Source, placement: PartOrder) -> None:
-        super().__init__(source)
-        self.placement = placement
-
-    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
-        """Access counts of the scenario's method."""
-        return self.source.counts(scenario, features, bound)
-
 
 PARTITION: Final = "partition"
 """The name of the partitioner's seed among the assumptions."""
