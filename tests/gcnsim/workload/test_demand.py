@@ -132,8 +132,8 @@ def test_the_laws_in_the_package_are_those_of_the_counts() -> None:
 
 def test_graphs_left_out_are_within_the_ranges_of_the_others() -> None:
     verdicts = [cuts.verdict_of(graph, cuts.without(GRAPHS, graph)) for graph in GRAPHS]
-    held = [np.mean([one.held for one in verdicts]), np.mean([one.grown for one in verdicts])]
-    held += [cuts.crossing_held(GRAPHS)]
+    held = [float(np.mean([one.held for one in verdicts])), float(np.mean([one.grown for one in verdicts]))]
+    held.append(cuts.crossing_held(GRAPHS))
     held += [cuts.largest_held(GRAPHS, figure) for figure in ("boundary", "entries")]
     assert all(0.8 <= share <= 0.97 for share in held), held
     assert held[0] >= 0.85
