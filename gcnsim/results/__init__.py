@@ -11,6 +11,7 @@ from gcnsim.results.advice import (
     RuleReport,
     Step,
 )
+from gcnsim.results.column import Column, Form, Table, When
 from gcnsim.results.documents import (
     LinkTraffic,
     LinkUse,
@@ -62,4 +63,4 @@ from gcnsim.results.recommended import (
     RunnerUp,
     SearchReport,
 )
-from gcnsim.results.row import KEYS, Row
+from gcnsim.results.row import COLUMNS, FLAT, KEYS, OF_SETTING, RESULTS, Row

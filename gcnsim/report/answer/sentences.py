@@ -12,8 +12,7 @@ from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import GENERIC_LINK, device, instance_of, is_host
 from gcnsim.planning.capacity_goal import money
-from gcnsim.report.answer.columns import MACHINE
-from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
+from gcnsim.report.answer.rows import MACHINE, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 
@@ -234,11 +233,9 @@ def _same(row: Row, other: Row) -> bool:
 def _setting(row: Row, *, priced: bool) -> str:
     """A row in a clause: method, knobs, machine, time and, if not given elsewhere, price."""
     host = f" of {row.host}" if row.host else ""
-    machine = f"{row.gpus} x {row.device}{host} at {bandwidth_text(row)}"
-    price, currency = row.usd_per_1000_iterations, "USD"
-    if row.cost_per_1000_iterations is not None and row.currency is not None:
-        price, currency = row.cost_per_1000_iterations, row.currency
-    cost = "" if price is None or not priced else f", {format_number(price, 2)} {currency} per 1,000 iterations"
+    machine = f"{row.gpus} x {row.device}{host} at {row.bandwidth}"
+    price = row.cost_per_1000_iterations if priced else None
+    cost = "" if price is None else f", {format_number(price, 2)} {row.currency} per 1,000 iterations"
     return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 

@@ -18,22 +18,15 @@ from gcnsim.core.units import ELECTRICITY, ENERGY, POWER, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import COSTS, MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.columns import checked, columns_of, shown_keys
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import checked_order, range_of, row_labels, shown_rows, varies
+from gcnsim.report.answer.rows import MACHINE, checked_order, range_of, row_labels, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import EnergyReport, EnergyRow, Row, WhatIf
+from gcnsim.results import COLUMNS, EnergyReport, EnergyRow, Form, Row, WhatIf
 
 DEFAULT_WIDTH = 100
 """The width assumed for a pipe."""
-
-_JOINED = (
-    *("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction"),
-    *("cost_per_hour", "cost_per_iteration", "cost_per_epoch"),
-)
-WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
-"""All columns except those whose values are in other columns too."""
 
 _HELD = "\u2800"
 """A non-breaking space."""
@@ -54,7 +47,7 @@ def render_table(
     """The whole answer as text for a terminal `width` columns wide.
 
     width None: the terminal's width, DEFAULT_WIDTH in a pipe. color None: only if stdout is a terminal. wide: all
-    columns. columns: these, by their names in `MEANINGS`. provenance: the complete provenance instead of three lines.
+    columns. columns: these, by their names in `COLUMNS`. provenance: the complete provenance instead of three lines.
     assumptions: the effect of each assumption on the time. sort, top: as in `shown_rows`. Raises ScenarioError for an
     unknown column.
     """
@@ -64,7 +57,7 @@ def render_table(
         width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
         lit=sys.stdout.isatty() if color is None else color,
     )
-    _print_results(page, answer, rows, wide_keys(answer) if wide and keys is None else keys)
+    _print_results(page, answer, rows, shown_keys(answer.fastest_first, wide=True) if wide and keys is None else keys)
     _print_answer(page, answer)
     if assumptions:
         lines = tornado_lines(tornado_data(answer), page.width)
@@ -92,18 +85,6 @@ def fastest(rows: Sequence[Row], most: int) -> list[Row]:
 def table_layout(rows: Sequence[Row], width: int) -> TableLayout:
     """The default columns of `rows` that fit `width`."""
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
-
-
-def wide_keys(answer: WhatIf) -> list[str]:
-    """The columns of a wide table that are not empty in all rows."""
-    rows = answer.fastest_first
-    empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
-    empty |= uninformative_costs(rows)
-    if all(row.vs_recommended_low is None for row in rows):
-        empty.add("vs_recommended")
-    if all(row.iterations_per_epoch == 1 for row in rows):
-        empty |= {"iterations_per_epoch", "epoch_s"}
-    return [key for key in WIDE if key not in empty]
 
 
 def _title(answer: WhatIf, width: int) -> list[str]:
@@ -148,7 +129,7 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
     """Explanations for columns `keys` of these rows that could look contradictory."""
     if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
         yield "speed-up: over full-graph training on the same machine"
-    priced = {"usd_per_1000_iterations", *COSTS} & set(keys)
+    priced = any(COLUMNS[key].form is Form.MONEY for key in keys)
     borrowed = sorted({row.price_of for row in rows if row.price_of}) if priced else []
     if borrowed:
         yield f"prices: per GPU of {', '.join(borrowed)}; no price of this very machine is known"
@@ -217,7 +198,7 @@ def render_notebook(answer: WhatIf, most: int = 12) -> str:
         label=sentences.label_of(answer),
         verdict=sentences.verdict_of(answer),
         heads=[
-            (column.head.replace("-\n", "").split("\n"), "left" if column.key in TEXT else "right")
+            (column.head.replace("-\n", "").split("\n"), "left" if column.column.form.left else "right")
             for column in columns
         ],
         rows=shown,

@@ -195,11 +195,11 @@ def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: 
 
 def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> None:
     answered["scenario"]["cluster"] = {"device": "t4", "devices": ["t4", "a10g"], "gpus_per_server": 4}
-    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x unequal GPUs in 2 servers of 4, 15 Gbit/s"
+    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x unequal GPUs in 2 servers of 4, 15 Gbit/s, 3.16 USD/h"
     del answered["scenario"]["cluster"]["devices"]
     for row in (*answered["results"], answered["recommendation"]["row"]):
         row["device"] = "my\x1bgpu.yaml"
-    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x my gpu.yaml in 2 servers of 4, 15 Gbit/s"
+    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x my gpu.yaml in 2 servers of 4, 15 Gbit/s, 3.16 USD/h"
 
 
 def test_an_unknown_order_is_a_line(answered: dict[str, Any]) -> None:
