@@ -63,4 +63,5 @@ from gcnsim.results.recommended import (
     RunnerUp,
     SearchReport,
 )
-from gcnsim.results.row import COLUMNS, FLAT, KEYS, OF_SETTING, RESULTS, Row
+from gcnsim.results.row import KEYS, Row
+from gcnsim.results.tables import COLUMNS, FLAT, OF_SETTING, RESULTS

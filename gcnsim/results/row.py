@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
 from gcnsim.core.ids import Bytes, Rank, Seconds
@@ -14,7 +14,6 @@ from gcnsim.core.shapes import (
     NIC_BANDWIDTH,
     NULL,
     OMIT_IF_NONE,
-    OMITTED,
     Amount,
     Currency,
     Nested,
@@ -29,7 +28,7 @@ from gcnsim.core.shapes import (
 )
 from gcnsim.core.units import bandwidth, format_gbps
 from gcnsim.methods import has_knob, is_method
-from gcnsim.results.column import SHOWN_IN, Column, Form, Table, When, column
+from gcnsim.results.column import Column, Form, Table, When, column
 
 LIMIT: Final = Nested(
     "limited_by",
@@ -376,36 +375,6 @@ class Row:
 
 KEYS: Final[tuple[str, ...]] = tuple(entry.name for entry in fields(Row))
 """The fields of a row, which are the keys of plain data, flattened."""
-
-COLUMNS: Final[Mapping[str, Column]] = {
-    shown.key or entry.name: replace(shown, key=shown.key or entry.name, of=entry.name)
-    for entry in fields(Row)
-    for shown in entry.metadata.get(SHOWN_IN, ())
-}
-"""The columns of tables by name."""
-
-RESULTS: Final = tuple(key for key, shown in COLUMNS.items() if KEYS.index(shown.of) >= KEYS.index("iteration_s"))
-"""The columns that do not identify a row."""
-
-_JOINED: Final = (Form.KNOBS, Form.TIME, Form.ENDS, Form.SHARES, Form.DIFFERENCE)
-"""Of columns that write the values of several fields."""
-
-FLAT: Final = tuple(
-    dict.fromkeys(
-        name
-        for entry in fields(Row)
-        for name in (
-            *(key for key, shown in COLUMNS.items() if shown.of == entry.name and shown.form not in _JOINED),
-            entry.name,
-        )
-    )
-)
-"""The columns of files and data frames: every field, and the other values that tables show."""
-
-OF_SETTING: Final = tuple(
-    entry.name for entry in fields(Row) if JUDGED not in entry.metadata and OMITTED not in entry.metadata
-)
-"""The fields of a row that depend on no other row."""
 
 _BESIDE: Final = frozenset(
     entry.metadata[INSIDE].key if INSIDE in entry.metadata else entry.name

@@ -5,7 +5,6 @@ Terminal, page and notebook print the same words. Missing parts of an answer are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
@@ -45,6 +44,8 @@ class StepText(NamedTuple):
     after: str
     iteration: str
     change: str
+    allowed: bool = True
+    """Whether it fits and the rule of the recommendation allows it."""
 
     @property
     def move(self) -> str:
@@ -250,6 +251,7 @@ def steps_of(answer: WhatIf) -> list[StepText]:
             change_of(step)
             + (", does not fit" if step.fits is False else "")
             + (f", excluded by {_option(step, answer.recommendation.rule)}" if step.too_approximate else ""),
+            step.fits is not False and not step.too_approximate,
         )
         for step in answer.next_steps
     ]
@@ -334,14 +336,11 @@ def sources_of(answer: WhatIf) -> list[SourceClauses]:
     return [SourceClauses(name, tuple(map(plain, clause))) for name, clause in clauses.items() if clause]
 
 
-def clauses_within(clauses: Sequence[str], width: int) -> str:
-    """As many of the clauses as fit on a line, at least the first."""
-    text = clauses[0]
-    for clause in clauses[1:]:
-        if len(text) + len(clause) + 2 > width:
-            break
-        text = f"{text}; {clause}"
-    return text
+def more_of(answer: WhatIf) -> str:
+    """What a short answer leaves out, and how to see it."""
+    share = answer.recommendation.confidence.share
+    sure = "" if share is None else f" {_percent(share)}"
+    return f"--explain: why; confidence{sure}; what limits it; every step, source and assumption"
 
 
 def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
