@@ -96,8 +96,8 @@ def test_an_assumption_has_one_range_also_where_failures_prolong_long_trainings_
 
 
 def test_an_end_that_is_practically_never_is_a_number() -> None:
-    failing: dict[str, Any] = {"mtbf": "3h", "checkpoint": "1000h", "restart": "1s"}
-    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], iterations_needed={"full-graph": 32000}, **failing)
+    failing: dict[str, Any] = {"mtbf": "30h", "checkpoint": "10000h", "restart": "1s"}
+    answer = gcnsim.recommend(**QUESTION, method=["full-graph"], iterations_needed={"full-graph": 700000}, **failing)
     choice = answer.payload["choice"]
     assert choice["seconds"] < choice["seconds_high"] == NEVER_S
     assert max(one["seconds_low"] for one in answer.payload["assumptions"]) <= NEVER_S
