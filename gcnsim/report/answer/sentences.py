@@ -141,14 +141,18 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     best = answer.recommendation
     reasons = [("why", best.why), ("confidence", best.confidence.text)]
     reasons += [("limited by", limit_text(best.row)), ("so", best.note or "")]
-    reasons += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    reasons += [("cost", cost_of(answer)), ("considered", best.rule.text)]
+    reasons += [("straggler", straggler_of(answer)), *asked_of(answer), ("considered", best.rule.text)]
     reasons += [("measure first", answer.certainty.measure_first or "")]
     out = [f"{excluded.what}: {excluded.why}" for excluded in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")
     reasons += [("" if index else "excluded", text) for index, text in enumerate(out)]
     return [(name, plain(text)) for name, text in reasons if text]
+
+
+def asked_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The recommended setting without faults, and its cost; empty texts where no faults or prices were given."""
+    return [("faults", plain(fault_free_of(answer))), ("cost", plain(cost_of(answer)))]
 
 
 def cost_of(answer: WhatIf) -> str:

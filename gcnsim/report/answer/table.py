@@ -153,11 +153,16 @@ FIRST_STEPS = 3
 
 def _print_recommendation(page: Page, answer: WhatIf, explain: bool) -> None:
     page.block("Recommendation", [sentences.verdict_of(answer)], end=False)
+    steps = sentences.steps_of(answer)
     if explain:
         page.pairs("", sentences.reasons_of(answer))
-    steps = sentences.steps_of(answer)
-    shown = steps if explain else [step for step in steps if step.allowed][:FIRST_STEPS]
-    page.pairs("Next steps", [(step.move, f"{step.iteration}, {step.change}") for step in shown])
+    else:
+        # The other transport may change the time manyfold.
+        lines = [answer.provenance.between_gpus_basis or ""]
+        lines += [f"{name}: {text}" for name, text in sentences.asked_of(answer) if text]
+        page.block("", [provenance.plain(line) for line in lines if line], end=False)
+        steps = [step for step in steps if step.allowed][:FIRST_STEPS]
+    page.pairs("Next steps", [(step.move, f"{step.iteration}, {step.change}") for step in steps])
 
 
 def _print_asked(page: Page, answer: WhatIf) -> None:
