@@ -11,7 +11,7 @@ import click
 
 from gcnsim import api
 from gcnsim.cli.measuring import MEASURE_NOW, measured_now
-from gcnsim.cli.outputs import check_folder, check_outputs, progress, show_and_write
+from gcnsim.cli.outputs import check_folder, check_outputs, overwrite_option, progress, show_and_write
 
 
 @click.command("calibrate")
@@ -25,6 +25,7 @@ from gcnsim.cli.outputs import check_folder, check_outputs, progress, show_and_w
     "cores need them.",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
+@overwrite_option
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
     """Fit the simulator's parameters to measurements of a machine.
 
@@ -59,6 +60,7 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
+@overwrite_option
 def validate(
     runs: tuple[str, ...],
     calibration: str | None,
@@ -77,7 +79,8 @@ def validate(
     Example:
       gcnsim validate runs/* --calibration calibration.json --measured-compute measured --out report
     """
-    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
+    pages = [f"validation.{kind}" for kind in ("md", "csv", "html")]
+    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute), inside=pages)
     if measure_now:
         measured_compute = (*measured_compute, measured_now(runs))
     with progress() as say:
@@ -98,6 +101,7 @@ def validate(
 @click.option("--csv", "csv_out", type=click.Path(), help="Write one line per table cell to this CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+@overwrite_option
 def reproduce(
     published: str | None, papers: tuple[str, ...], csv_out: str | None, as_json: bool, processes: int | None
 ) -> None:

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from gcnsim.cli.ids import SizeOption, generate, ids_options, map_path, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
+from gcnsim.cli.outputs import check_outputs, overwrite_option, print_columns, print_table, progress
 from gcnsim.cli.partition import command as partition
 from gcnsim.core.errors import FileError
 from gcnsim.core.units import format_bytes
@@ -36,6 +36,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 )
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
+@overwrite_option
 def convert(
     source: str,
     out: str,
@@ -130,6 +131,7 @@ def group() -> None:
 )
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
+@overwrite_option
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, print_columns, progress
+from gcnsim.cli.outputs import check_outputs, overwrite_option, print_columns, progress
 from gcnsim.core.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.core.processes import cores
 from gcnsim.core.units import format_bytes, nbytes
@@ -130,6 +130,7 @@ class SizeOption(click.ParamType[float]):
 )
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
+@overwrite_option
 def generate(
     model: str,
     nodes: int | None,

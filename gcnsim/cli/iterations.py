@@ -14,7 +14,7 @@ from gcnsim import api
 from gcnsim.api.iterations import SCENARIOS
 from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.measuring import MEASURE_NOW, measured_now
-from gcnsim.cli.outputs import check_folder, check_outputs, progress, scenario_files, show_and_write
+from gcnsim.cli.outputs import check_folder, check_outputs, overwrite_option, progress, scenario_files, show_and_write
 from gcnsim.cli.questions import WithFaults, options_as, with_fields
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.units import format_seconds
@@ -28,6 +28,7 @@ from gcnsim.core.units import format_seconds
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
 @click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
 @click.option("--timeline-detail", is_flag=True, help="In --timeline: a track per stream, not per kind of work.")
+@overwrite_option
 def simulate(
     scenario: str,
     overrides: tuple[str, ...],
@@ -81,6 +82,7 @@ def simulate(
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
+@overwrite_option
 def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
     """Compare two iterations, component by component and link by link: where the difference comes from.
 
@@ -123,6 +125,7 @@ def _read(side: str) -> list[str]:
 )
 @click.option("--measure-now", is_flag=True, help=MEASURE_NOW)
 @click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
+@overwrite_option
 def timeline(
     run: str,
     out: str | None,

@@ -99,6 +99,7 @@ def check_folder(
         for name in inside:
             writable(folder / name)
             refuse_read(os.path.join(path, name), read)
+            _refuse_existing(os.path.join(path, name))
     else:
         writable(folder)
     for name, file in files:
@@ -112,8 +113,21 @@ def _parent(file: str) -> Path:
     return Path(os.path.realpath(file)).parent
 
 
+OVERWRITE: Final = "gcnsim.overwrite"
+"""In a command's context: whether files may be replaced."""
+
+overwrite_option: Final = click.option(
+    "--overwrite",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.meta.update({OVERWRITE: given}),
+    help="Replace files that exist.",
+)
+
+
 def check_outputs(*read: str | None, **paths: str | None) -> None:
-    """Refuse paths that cannot be written, two options that name one file, and files that the command reads.
+    """Refuse paths that cannot be written, files that exist (unless `overwrite_option` is given), two options that name
+    one file, and files that the command reads.
 
     read: files and folders that the command reads, None for an option not given; files inside such a folder are not
     replaced either. paths: by option name, None for an option not given. Raises FileError.
@@ -130,6 +144,17 @@ def check_outputs(*read: str | None, **paths: str | None) -> None:
                 raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: different files")
             taken[place] = option
             refuse_read(path, read)
+    for path in paths.values():
+        if path is not None:
+            _refuse_existing(path)
+
+
+def _refuse_existing(path: str) -> None:
+    """Raises FileError for a file with content that may not be replaced."""
+    context = click.get_current_context(silent=True)
+    allowed = context is not None and context.meta.get(OVERWRITE)
+    if os.path.isfile(path) and os.path.getsize(path) and not allowed:
+        raise FileError(f"{path}: exists; allowed: a new file, or --overwrite to replace it")
 
 
 def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from gcnsim.cli.ids import SizeOption, ids_options, map_path, partition_option, read_owners, warn, write_map
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
+from gcnsim.cli.outputs import check_outputs, overwrite_option, print_columns, print_table, progress
 from gcnsim.core.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.core.ids import BoolArray
 from gcnsim.graph import Graph, graph_notes, graph_warnings, load_graph
@@ -124,6 +124,7 @@ def _placement_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1, or graph-partitions/1)."
 )
+@overwrite_option
 def command(
     file: str,
     parts: str | None,

@@ -103,7 +103,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
 RARE: Final = frozenset(
     (
         "ids", "classes", "train", "pcie", "nvlink", "payload", "cache_policy", "norms", "implementation", "mtbf",
-        "interruption_notice", "checkpoint", "restart", "gpu_power", "prices", "partition_seeds",
+        "interruption_notice", "checkpoint", "restart", "gpu_power", "prices", "partition_seeds", "overwrite",
         "iterations", "fidelity", "limit", "hours_per_day", "wide", "timeline_detail",
     )
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.ids import warn
-from gcnsim.cli.outputs import check_outputs, notice, print_columns, progress
+from gcnsim.cli.outputs import check_outputs, notice, overwrite_option, print_columns, progress
 from gcnsim.cli.questions import columns_option, options_as, options_of, with_fields
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError, nearest, plural
@@ -267,6 +267,7 @@ def show(folder: str, point: int | None, first: int, top: int, columns: list[str
 @_columns
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures of all points.")
+@overwrite_option
 def best(
     folder: str,
     by: str,
@@ -317,6 +318,7 @@ def _print_records(
 @group.command()
 @click.argument("folder", type=click.Path())
 @click.option("--to", required=True, type=click.Path(), help="File to write: .csv, .json or .parquet.")
+@overwrite_option
 def export(folder: str, to: str) -> None:
     """Write the points of a sweep to a file for other programs.
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.ids import SizeOption, ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import bar, check_outputs, progress, show_and_write
+from gcnsim.cli.outputs import bar, check_outputs, overwrite_option, progress, show_and_write
 from gcnsim.cli.trace_profile import info, print_access_trace, profile
 from gcnsim.core.errors import UnitError
 from gcnsim.core.processes import cores
@@ -93,6 +93,7 @@ class Listed(click.ParamType[list[Any]]):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.cache-curve/1).")
 @click.option("--csv", type=click.Path(), help="Write a row for every policy, size and worker.")
 @click.option("--html", type=click.Path(), help="Write one offline page with the figure.")
+@overwrite_option
 def cache_curve_command(
     file: str,
     policy: list[str],
@@ -169,6 +170,7 @@ for item in (cache_curve_command, profile, info):
     "--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory than this, e.g. 6GiB."
 )
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
+@overwrite_option
 def record(
     graph: str,
     parts: int | None,

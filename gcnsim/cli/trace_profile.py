@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.ids import SizeOption, ids_option, partition_option, read_owners, warn
-from gcnsim.cli.outputs import check_outputs, print_columns, print_table, progress
+from gcnsim.cli.outputs import check_outputs, overwrite_option, print_columns, print_table, progress
 from gcnsim.core.container import kind_of
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.processes import cores
@@ -54,6 +54,7 @@ from gcnsim.workload.draws import NODES
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )
 @click.option("--out", type=click.Path(), required=True, help="Profile file to write.")
+@overwrite_option
 def profile(
     graph: str | None,
     dataset: str | None,

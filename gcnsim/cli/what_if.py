@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, notice, progress, scenario_files, show_and_write
+from gcnsim.cli.outputs import check_outputs, notice, overwrite_option, progress, scenario_files, show_and_write
 from gcnsim.cli.questions import GROUPS, RARE, GroupedWithFaults, columns_option, files_read, question_options
 from gcnsim.core.errors import ScenarioError
 from gcnsim.core.help_groups import GroupedCommand
@@ -76,6 +76,7 @@ class Shown:
     "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
 )
 @click.option("--timeline-detail", is_flag=True, help="In --timeline: a track per stream, not per kind of work.")
+@overwrite_option
 def what_if(
     scenario: str | None,
     as_json: bool,
@@ -150,6 +151,7 @@ def _left_out(row: LeftOutRow) -> str:
 @click.option("--out", type=click.Path(), help="Write the JSON to a file, too.")
 @click.option("--csv", type=click.Path(), help="Write the table to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
+@overwrite_option
 def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None, **question: Any) -> None:
     """Search hundreds of machines and settings for one that meets a target.
 

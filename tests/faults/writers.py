@@ -46,8 +46,9 @@ class Writer:
 
     @property
     def words(self) -> list[str]:
-        """What follows `gcnsim`."""
-        return f"{self.name} {self.asked}".split()
+        """What follows `gcnsim`: the same command again replaces its files, or resumes a sweep."""
+        again = "" if self.name == "sweep run" else "--overwrite"
+        return f"{self.name} {self.asked} {again}".split()
 
 
 def _table(path: Path) -> None:

@@ -126,7 +126,7 @@ def _print_results(page: Page, answer: WhatIf, rows: Sequence[Row], keys: Sequen
 def legend_of(rows: Sequence[Row], keys: Collection[str]) -> list[tuple[str, str]]:
     """What the knobs in a table of `rows` with the columns `keys` mean, and what a speed-up is over: a line each."""
     named = {key for row in rows for key in row.knob_words()} if "knobs" in keys else set()
-    explained = [key for key in ("tau", "epsilon", "rate") if key in named]
+    explained: list[str] = [key for key in ("tau", "epsilon", "rate") if key in named]
     explained += ["cache_fraction"] * ("cache" in named) + ["speedup_vs_full_graph"] * ("speedup_vs_full_graph" in keys)
     return [(COLUMNS[key].head, COLUMNS[key].says.partition(";")[0].removesuffix(".")) for key in explained]
 

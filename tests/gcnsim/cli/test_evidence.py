@@ -171,7 +171,7 @@ def test_text_and_files(write_run: WriteRun, record: Path, tmp_path: Path, capsy
     assert captured.out.startswith("Predicted against measured iterations, MEASURED compute\n")
     assert sorted(path.name for path in out.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
     assert json.loads(answer.read_text())["runs"] == 1
-    assert call(*words) == 0, "a folder that is there is used"
+    assert call(*words, "--overwrite") == 0, "a folder that is there is used"
 
 
 def test_another_machine_is_noted(write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,5 +216,5 @@ def test_the_json_may_go_into_the_folder_that_is_made(write_run: WriteRun, tmp_p
     assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
     first = (out / "validation.html").read_bytes()
     assert json.loads((out / "answer.json").read_text())["runs"] == 1
-    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
+    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json", "--overwrite") == 0
     assert (out / "validation.html").read_bytes() == first, "equal runs, equal pages"

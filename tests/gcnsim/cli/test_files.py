@@ -95,8 +95,21 @@ def test_the_folder_of_a_result_keeps_its_scenario(place: Path, refused: Refused
     assert "out/result.json: is read by this command" in refused("simulate", "s.yaml", "--out", "out")
 
 
-def test_other_files_are_replaced_and_new_ones_go_into_a_folder_that_is_read(place: Path) -> None:
-    check_outputs("g.npz", "run", None, "absent", csv="g.part", html="run/new.html")
+def test_a_file_is_replaced_only_if_told(place: Path, refused: Refused) -> None:
+    command = ["trace", "cache-curve", "g.trace", "--size", "10%", "--csv", "g.part"]
+    before = (place / "g.part").read_bytes()
+    assert refused(*command) == "gcnsim: g.part: exists; allowed: a new file, or --overwrite to replace it\n"
+    assert (place / "g.part").read_bytes() == before
+    assert main([*command, "--overwrite"]) == 0
+    assert (place / "g.part").read_bytes() != before
+    (place / "out").mkdir()
+    (place / "out" / "result.json").write_text("{}")
+    assert "out/result.json: exists; " in refused("simulate", "s.yaml", "--out", "out")
+
+
+def test_new_files_go_into_a_folder_that_is_read(place: Path) -> None:
+    (place / "empty.csv").touch()
+    check_outputs("g.npz", "run", None, "absent", csv="empty.csv", html="run/new.html")
     check_outputs("g.npz", csv="/dev/null")
     with pytest.raises(FileError, match=r"g\.part: given to both --csv and --json-out; allowed: different files"):
         check_outputs(csv="g.part", json_out="g.part")
@@ -256,7 +269,7 @@ def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
         out = " ".join(printed(words, capsys)[0].split())
         assert "dropped 1 self-loop, dropped 1 duplicate" in out, words
         assert "ignored: id, weight" in out, words
-    for words in ("graph convert w.csv w.npz --json", "graph partition w.csv --parts 2 --json"):
+    for words in ("graph convert w.csv v.npz --json", "graph partition w.csv --parts 2 --json"):
         assert json.loads(printed(words, capsys)[0])["cleaning"]["ignored"] == ["id", "weight"], words
 
 

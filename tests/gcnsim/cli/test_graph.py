@@ -321,7 +321,7 @@ def test_a_surrogate_is_drawn_by_the_name_of_its_dataset(tmp_path: Path) -> None
 
 
 def _json(folder: Path, *words: str) -> dict[str, object]:
-    found = json.loads(_generated(*words, "--json", "--out", str(folder / "g.npz")))
+    found = json.loads(_generated(*words, "--json", "--overwrite", "--out", str(folder / "g.npz")))
     assert isinstance(found, dict)
     return found
 
