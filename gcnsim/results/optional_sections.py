@@ -45,6 +45,12 @@ class PartitionSeeds:
     high_s: Positive
     best: Count
     """The seed with the shortest iteration."""
+    numbered_low_s: Positive | None = None
+    """The scenario's own partition, with its parts numbered anew: the fastest of many numberings; null where the
+    numbers do not matter or are given."""
+    numbered_high_s: Positive | None = None
+    placed_s: Positive | None = None
+    """The same with `partition.placement: balanced`."""
 
 
 @dataclass(frozen=True, slots=True)

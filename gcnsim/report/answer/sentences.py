@@ -204,7 +204,8 @@ def straggler_of(answer: WhatIf) -> str:
     if straggler is None:
         return ""
     even = "" if straggler.even_s is None else f"; with an even partition: {format_seconds(straggler.even_s)}"
-    return plain(straggler.text + even)
+    placed = "" if straggler.placed_s is None else f"; these parts placed evenly: {format_seconds(straggler.placed_s)}"
+    return plain(straggler.text + even + placed)
 
 
 def fault_free_of(answer: WhatIf) -> str:
@@ -369,4 +370,10 @@ def partitions_of(answer: WhatIf) -> list[str]:
         return []
     mean, low, high = map(format_seconds, (variation.mean_s, variation.low_s, variation.high_s))
     seeds = plural(len(variation.seeds), "seed")
-    return [f"{seeds}: {mean} on average, {low} with the fastest (seed {variation.best}), {high} with the slowest"]
+    lines = [f"{seeds}: {mean} on average, {low} with the fastest (seed {variation.best}), {high} with the slowest"]
+    if variation.numbered_low_s and variation.numbered_high_s and variation.placed_s:
+        fast, slow, placed = map(
+            format_seconds, (variation.numbered_low_s, variation.numbered_high_s, variation.placed_s)
+        )
+        lines.append(f"one partition, numbered anew: {fast} to {slow}; its parts placed evenly: {placed}")
+    return lines

@@ -197,6 +197,12 @@ def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> 
     text = "3 seeds: 500 ms on average, 400 ms with the fastest (seed 2), 600 ms with the slowest"
     assert sentences.partitions_of(answer_of(answered)) == [text]
     assert text in render_table(answer_of(answered), 100, color=False)
+    numberings = {"numbered_low_s": 0.35, "numbered_high_s": 0.7, "placed_s": 0.34}
+    answered["partition_seeds"] |= numberings
+    assert sentences.partitions_of(answer_of(answered)) == [
+        text,
+        "one partition, numbered anew: 350 ms to 700 ms; its parts placed evenly: 340 ms",
+    ]
     answered["partition_seeds"]["seeds"] = [7]
     assert sentences.partitions_of(answer_of(answered))[0].startswith("1 seed: ")
 
