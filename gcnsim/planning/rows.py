@@ -82,7 +82,6 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         limited_by_share=limit.share,
         limited_by_kind_share=limit.kind_share,
         limited_by_worker=limit.worker,
-        usd_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
         currency=None if rent is None else USD,
         cost_per_hour=None if rent is None else rent.per_hour,
         cost_per_iteration=cost_of(rent, metrics.iteration_s),
