@@ -5,7 +5,8 @@
 
 `full-graph` asks for whole parts, so its counts are those of the profile; `psc-gcn` draws 30 graphs, at most,
 at a rate of 0.1, beside a cache of 30 % that is chosen by inclusion. Every figure is of a process of its own: the time
-without starting Python and opening the source, the peak with all of it.
+without starting Python and opening the source, the peak with all of it. Placing 64 parts of Reddit on servers of two is
+timed in this process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+from statistics import median
 from typing import Any, Final
 
 from benchmarks.measuring import Figure, report
@@ -51,7 +53,21 @@ def main() -> int:
                 seconds, peak = alone(graph, what, gpus)
                 figures.append(Figure(f"{graph}, {gpus} parts: {what}", seconds, "s", f"<= {SECONDS:g}"))
                 figures.append(Figure(f"{graph}, {gpus} parts: {what}, peak", peak, "MB", f"<= {MEGABYTES:g}"))
+    figures.append(Figure("reddit, 64 parts: balanced order on servers of two", placing(), "s", "<= 0.1"))
     return report("parts", "profiles and counts of published graphs, processor time", figures)
+
+
+def placing() -> float:
+    """Processor seconds in which 64 parts are placed, the median of five times."""
+    from gcnsim.graph.placement import balanced_order
+    from gcnsim.trace.packaged_profiles import profile_at
+
+    rows, seconds = profile_at("reddit", 64)[0].pairs, []
+    for _ in range(5):
+        begin = time.process_time()
+        balanced_order(rows, 2)
+        seconds.append(time.process_time() - begin)
+    return median(seconds)
 
 
 def alone(graph: str, what: str, gpus: int) -> tuple[float, float]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Final
 
 import numpy as np
+from scipy.optimize import brentq
 
 from gcnsim.core.ids import FloatArray
 from gcnsim.core.processes import cores
@@ -18,6 +20,10 @@ from gcnsim.graph import Graph
 from gcnsim.graph.assign import partition_graph
 from gcnsim.graph.generate import BlockModel, Surrogate, block_model
 from gcnsim.graph.parts import part_of
+from gcnsim.workload.reach import lognormal_law
+
+RANDOM_PARTS: Final = 10
+"""Parts at random, whose boundary tells the spread of degrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,17 @@ def random_boundary(graph: Graph, parts: int) -> float:
     """
     alone = (1.0 - 1.0 / parts) ** graph.degrees.astype(np.float64)
     return float((parts - 1) * (1.0 - alone).sum())
+
+
+def spread_of(nodes: int, entries: int, parts: int, boundary: float) -> float:
+    """The spread of lognormal degrees with which random parts have so many boundary nodes in all."""
+
+    def more(spread: float) -> float:
+        law = lognormal_law(nodes, entries / nodes, spread)
+        reached = 1.0 - (1.0 - 1.0 / parts) ** law.degree
+        return float((parts - 1) * nodes * (law.share @ reached)) - boundary
+
+    return float(brentq(more, 0.01, 3.0))
 
 
 def _looked(graph: Graph, facts: Surrogate, parts: int, seed: int) -> tuple[int, int]:

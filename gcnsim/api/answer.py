@@ -31,8 +31,8 @@ CURVES = 6
 class Answer:
     """The answer of a what-if: rows, recommendation, and ways to print and write them.
 
-    `repr` gives the table and the verdict, and notebooks show the same; `str` gives everything that the command line
-    prints. told: the results as dataclasses. studies, space: what they were computed from.
+    `repr` and `str` give what the command line prints, `explain` what it prints with `--explain`; notebooks show the
+    table and the verdict. told: the results as dataclasses. studies, space: what they were computed from.
     """
 
     told: WhatIf
@@ -62,16 +62,16 @@ class Answer:
         return self.told.recommendation.payload()
 
     def __repr__(self) -> str:
-        """The table and the verdict in a few lines."""
-        from gcnsim.report.answer.table import render_short
-
-        return render_short(self.told)
-
-    def __str__(self) -> str:
         """The text that the command line prints."""
         from gcnsim.report.answer.table import render_table
 
         return render_table(self.told)
+
+    def explain(self) -> str:
+        """The text that the command line prints with `--explain`: also reasons, all steps, sources and assumptions."""
+        from gcnsim.report.answer.table import render_table
+
+        return render_table(self.told, explain=True)
 
     def _repr_html_(self) -> str:
         """The table and the verdict as HTML, for notebooks."""

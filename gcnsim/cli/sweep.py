@@ -282,7 +282,7 @@ def best(
 
     Conditions compare varying fields or columns: "iteration_s < 0.5".
 
-    Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
+    Example: gcnsim sweep best results --by cost_per_1000_iterations --top 5
     """
     from gcnsim import api
 

@@ -268,7 +268,7 @@ def _memory(counts: AccessCounts, shapes: Sequence[LayerShape]) -> float:
     return float(np.sum(layers, axis=0).max()) * VALUE
 
 
-SEEN_PER_S: Final = 1.459e7
+SEEN_PER_S: Final = 1.029e7
 """Nodes of neighbourhoods that PaGraph's partitioner handles in a second: fitted to the one row of its Table 5 that may
 be (livejournal, 6 minutes), with the likely law of degrees. A pass over memory would do a hundred times as many."""
 

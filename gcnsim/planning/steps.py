@@ -46,6 +46,7 @@ FASTER: Final = 1.2
 """The least ratio of memory bandwidths between the next device and this one."""
 
 EVEN: Final = "perfectly even"
+PARTS_PLACED: Final = "placement of parts"
 TRAINING: Final = "training nodes"
 
 SLIGHT: Final = 0.05
@@ -201,7 +202,7 @@ def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
         yield KnobChange("partition", "as it is", EVEN, scenario, even=True)
     if matters(scenario) and placement_of_parts(scenario) == RANDOM:
         placed = replace(scenario, partition=replace(scenario.partition, placement=BALANCED))
-        yield KnobChange("placement of parts", "any", "balanced", placed)
+        yield KnobChange(PARTS_PLACED, "any", "balanced", placed)
 
 
 def _as_asked(method: Method, rule: Rule) -> list[Method]:

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from gcnsim.core.clock import counted
 from gcnsim.core.errors import ScenarioError, plural
+from gcnsim.core.ids import Seconds
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
@@ -28,7 +31,7 @@ from gcnsim.planning.recommend import Choice, Rule, choose, search, tried
 from gcnsim.planning.rows import device_of, memory_report, prices_report
 from gcnsim.planning.shortlist import shortlist
 from gcnsim.planning.space import Space
-from gcnsim.planning.steps import next_steps, one_server_more
+from gcnsim.planning.steps import PARTS_PLACED, next_steps, one_server_more
 from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Target, target_report
 from gcnsim.results import (
@@ -42,11 +45,12 @@ from gcnsim.results import (
     TargetReport,
     WhatIf,
 )
-from gcnsim.scenario import ClusterSpec, Scenario, knob_text, to_mapping
+from gcnsim.scenario import BALANCED, ClusterSpec, Scenario, knob_text, to_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
 from gcnsim.simulation.assumed import refuse_unused_figures
 from gcnsim.simulation.diagnosis import straggler_of, utilization_of
+from gcnsim.simulation.part_orders import PLACEMENT
 from gcnsim.trace.stored_profile import is_profile
 
 __all__ = ["Answer", "Progress", "recommended_setting", "sweep_bandwidth", "what_if"]
@@ -190,7 +194,19 @@ def _partition_seeds(studies: Studies, chosen: Scenario, count: int, progress: P
         seed_spread.low_s,
         seed_spread.high_s,
         seed_spread.best,
+        *_numberings(studies, chosen),
     )
+
+
+def _numberings(studies: Studies, chosen: Scenario) -> tuple[Seconds | None, Seconds | None, Seconds | None]:
+    """Return the time with the fastest and the slowest numbering of the parts, and with them placed evenly."""
+    left_open = studies.factors(chosen)
+    ends = left_open.alone.get(PLACEMENT)
+    if ends is None:
+        return None, None, None
+    low, high = left_open.scaled(studies.result(chosen).metrics.iteration_s, np.array(ends)).tolist()
+    placed = replace(chosen, partition=replace(chosen.partition, placement=BALANCED))
+    return low, high, studies.result(placed).metrics.iteration_s
 
 
 def _partition_ahead(studies: Studies, settings: Sequence[Scenario]) -> None:
@@ -357,6 +373,7 @@ def _straggler(studies: Studies, scenario: Scenario, steps: Sequence[Step]) -> S
         share_of_mean=straggler.share_of_mean,
         even_s=next((step.iteration_s for step in steps if step.knob == "partition"), None),
         text=straggler.text,
+        placed_s=next((step.iteration_s for step in steps if step.knob == PARTS_PLACED), None),
     )
 
 

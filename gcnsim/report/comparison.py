@@ -16,17 +16,12 @@ from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS
 from gcnsim.report.answer.rows import plain
-from gcnsim.results import Advice, PointReport
+from gcnsim.results import OF_SETTING, Advice, PointReport
 
 OF_POINT: Final = ("machine", "host", "servers")
-OF_ROW: Final = (
-    *("gpus", "device", "bandwidth_bytes_per_s", "method", "tau", "epsilon", "rate", "cache_fraction", "setting"),
-    *("iteration_s", "iteration_s_low", "iteration_s_high", "iterations_per_epoch", "epoch_s"),
-)
 OF_COMPARED: Final = ("iterations", "seconds", "seconds_low", "seconds_high", "cost", "cost_low", "cost_high")
-OF_CHOICE: Final = ("currency", "cost_per_hour", "chance", "meets", "recommended", "runner_up", "on_front")
-OF_RUN: Final = ("beaten_share", "limited_by", "memory_bytes", "fits")
-OPTION: Final = (*OF_POINT, *OF_ROW, *OF_COMPARED, *OF_CHOICE, *OF_RUN)
+OF_CHOICE: Final = ("chance", "meets", "recommended", "runner_up", "on_front", "beaten_share")
+OPTION: Final = (*OF_POINT, *OF_COMPARED, *OF_CHOICE, *OF_SETTING)
 """The columns of a recommendation; times and costs refer to the number of iterations that the answer states."""
 
 PART: Final = ("part", "within", "a", "b", "difference", "share")
@@ -47,8 +42,6 @@ def _of_option(point: PointReport, advice: Advice, key: str) -> Any:
         return point.name == advice.choice.name
     if key == "runner_up":
         return advice.runner_up is not None and point.name == advice.runner_up.point.name
-    if key == "currency":
-        return advice.goal.currency
     return getattr(point if hasattr(point, key) else point.row, key)
 
 

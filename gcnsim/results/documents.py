@@ -120,6 +120,8 @@ class StragglerReport:
     even_s: Seconds | None
     """Seconds per iteration if all parts were equal; null if that changes nothing."""
     text: Text
+    placed_s: Seconds | None = None
+    """Seconds per iteration of these parts with `partition.placement: balanced`; null if that is no next step."""
 
 
 WHAT_IF: Final = "gcnsim.what-if/1"

@@ -45,6 +45,12 @@ class PartitionSeeds:
     high_s: Positive
     best: Count
     """The seed with the shortest iteration."""
+    numbered_low_s: Positive | None = None
+    """The scenario's own partition, with its parts numbered anew: the fastest of many numberings; null where the
+    numbers do not matter or are given."""
+    numbered_high_s: Positive | None = None
+    placed_s: Positive | None = None
+    """The same with `partition.placement: balanced`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +176,9 @@ class TargetRow:
     seconds: Amount | None
     seconds_low: Amount | None
     seconds_high: Amount | None
-    usd: Amount | None
-    """On the cheapest rented devices of the catalogue; null if no price is known."""
     source: Text
     cost: Amount | None = field(default=None, metadata=SINCE)
-    """The same cost."""
+    """In the currency; null if no price is known."""
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)

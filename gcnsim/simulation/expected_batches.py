@@ -19,7 +19,7 @@ from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation.batches import batching, cached_rows
 from gcnsim.simulation.source import RangeEnd
 from gcnsim.trace.counts import BatchCounts
-from gcnsim.workload import DatasetFacts
+from gcnsim.workload import DatasetFacts, assumed_spread
 from gcnsim.workload.reach import (
     DegreeLaw,
     Expected,
@@ -29,12 +29,6 @@ from gcnsim.workload.reach import (
     expected_neighbours,
     lognormal_law,
 )
-
-SPREADS: Final = (1.85, 1.4, 0.95)
-"""Standard deviation of the log of degrees if unpublished: fast, likely and slow end.
-
-The range covers nine of ten further graphs, given the nine known ones (studies/batch_hits.py).
-"""
 
 KNOWN: Final = 0.1
 """The error of a published spread; with such a spread, hit rates were off by up to 2.4 points."""
@@ -49,7 +43,10 @@ WALK: Final = 2
 def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
     """Standard deviation of the log of degrees: fast, likely and slow end."""
     known = facts.degree_spread
-    return SPREADS if known is None else (known + KNOWN, known, known - KNOWN)
+    if known is not None:
+        return known + KNOWN, known, known - KNOWN
+    low, likely, high = assumed_spread(facts.entries / facts.nodes)
+    return high, likely, low
 
 
 def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) -> DegreeLaw:

@@ -80,7 +80,7 @@ class TableSource(StatisticsSource):
         (row,) = self.facts.boundary
         ratio = row.boundary / row.inner
         if self.facts.name not in surrogates():
-            return crossing_fraction(ratio)
+            return crossing_fraction(ratio, self.facts.entries / self.facts.nodes)
         per_node = surrogate_facts(self.facts.name).cross_edges
         low, likely, high = (per_node.crossing(ratio, end) for end in range(3))
         return low, likely, high

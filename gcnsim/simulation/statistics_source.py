@@ -173,7 +173,7 @@ class StatisticsSource(Source):
         if self.dealt(scenario):
             crossing = boundary / self.facts.nodes
             return crossing, crossing, crossing
-        return likely_cross_fraction(inner, boundary)
+        return likely_cross_fraction(inner, boundary, self.facts.entries / self.facts.nodes)
 
     def dealt(self, scenario: Scenario) -> bool:
         """Whether parts are assumed to be random: no better partition is known, and the method sends whole blocks."""

@@ -62,7 +62,7 @@ def by_sizes(facts: DatasetFacts) -> SizeOnlyDataset:
 
     low, likely, high = assumed_ratio(facts.nodes, facts.entries, ANCHOR, facts.kind)
     unevenness = outline(outlines()[0]).boundary.unevenness
-    kind = "one graph of the web and others" if facts.kind == WEB else "eight other graphs"
+    kind = "one graph of the web and others" if facts.kind == WEB else "eighteen other graphs"
     source = f"by mean degree and nodes, as in METIS parts of {kind} (studies/cuts.py)"
     return SizeOnlyDataset(
         name=facts.name,

@@ -54,9 +54,12 @@ _KEPT = 128
 """Up to this many workers, the distribution to each is cached (8 MB); beyond, it is recomputed on demand."""
 
 
-def likely_cross_fraction(inner_nodes: float, boundary_nodes: float) -> tuple[float, float, float]:
-    """The assumed cross fraction and its range (low, likely, high) for a worker with these node counts."""
-    return crossing_fraction(boundary_nodes / inner_nodes)
+def likely_cross_fraction(inner_nodes: float, boundary_nodes: float, degree: float) -> tuple[float, float, float]:
+    """The assumed cross fraction and its range (low, likely, high) for a worker with these node counts.
+
+    degree: mean degree of the graph.
+    """
+    return crossing_fraction(boundary_nodes / inner_nodes, degree)
 
 
 def published_profile(
@@ -210,7 +213,7 @@ def size_only_profile(facts: SizeOnlyDataset, parts: int, end: int = 1) -> Store
     ratios = ratio * np.array(facts.boundary.uneven(parts))
     most = np.minimum(facts.nodes - inner, (MOST_CROSSING * entries).astype(np.int64))
     boundary = np.rint(np.minimum(ratios * inner, most)).astype(np.int64)
-    shares = crossing_fraction(ratio)
+    shares = crossing_fraction(ratio, facts.entries / facts.nodes)
     mean = max(1.0, shares.likely * facts.entries / max(1, int(boundary.sum())))
     means = np.maximum(1.0, np.minimum(mean, MOST_CROSSING * entries / np.maximum(boundary, 1)))
     classes = classes_of(mean, float(inner.min()), CLASSES if parts <= FAR else FEWER_CLASSES)

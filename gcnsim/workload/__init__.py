@@ -3,6 +3,7 @@
 from gcnsim.workload.cuts import (
     FAR,
     assumed_ratio,
+    assumed_spread,
     boundary_at,
     crossing_fraction,
     growth_between,

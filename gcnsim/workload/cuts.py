@@ -3,15 +3,19 @@
 gcnsim/data/cuts.yaml has the laws. `python -m studies.cuts` fits them to counts of real graphs, and tests each law on
 the graphs that it was not fitted to (docs/surrogates.md). With d the mean degree and N the nodes of a graph:
 
-- boundary over inner nodes at 4 parts: scale * (d / 50)^degree * (N / 100,000)^nodes, in a range of factors;
+- boundary over inner nodes at 4 parts: scale * (max(d, 15) / 50)^degree * (N / 100,000)^nodes, of graphs with d < 15
+times (d / 15)^sparse, in a range of factors;
 
 - at other numbers of parts: times a factor from a table, interpolated in logarithms, and times (d / 50)^(tilt ln(parts
 / 4)) above 4: the boundary of dense graphs keeps growing, that of sparse ones less, because a node borders on no more
 parts than it has neighbours;
 
-- share of the crossing entries: 1 - exp(-per_ratio * boundary over inner nodes);
+- share of the crossing entries: 1 - exp(-per_ratio * boundary over inner nodes), per_ratio times (15 / d)^sparse where
+d < 15;
 
-- the largest part over the mean one: a power of the number of parts.
+- the largest part over the mean one: a power of the number of parts;
+
+- standard deviation of the log of degrees: likely + degree * ln(d / 50), in a range of `open` either way.
 
 Published counts of boundary nodes are used as printed, of one source per dataset. Between two of them the ratio
 boundary/inner follows a power law of the number of partitions through both. Beyond the first and the last it grows like
@@ -41,11 +45,17 @@ DEGREE: Final = 50.0
 NODES: Final = 1e5
 """The reference sizes of the laws."""
 
+SPARSE: Final = 15.0
+"""The mean degree below which a boundary falls faster."""
+
 WEB: Final = "web"
 """The kind of a graph of web pages: pages link within their site, so parts have small boundaries."""
 
 MOST_COUNTED: Final = 64
 """The most parts into which a graph was partitioned for the laws."""
+
+LEAST_SPREAD: Final = 0.3
+"""Standard deviations of the log of degrees are assumed to be at least this."""
 
 MOST_CROSSING: Final = 0.95
 """The largest share of crossing entries."""
@@ -93,8 +103,8 @@ def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> Assum
     entries: stored entries, both directions of every edge. kind: `WEB`, or any other kind.
     """
     law, degree = _law()["ratio"], max(1.0, entries / nodes)
-    found = float(law["scale"] * (degree / DEGREE) ** law["degree"] * (nodes / NODES) ** law["nodes"])
-    found *= growth_between(ANCHOR, parts, degree)
+    found = float(law["scale"] * (max(degree, SPARSE) / DEGREE) ** law["degree"] * (nodes / NODES) ** law["nodes"])
+    found *= (min(degree, SPARSE) / SPARSE) ** law["sparse"] * growth_between(ANCHOR, parts, degree)
     # Every part that a node borders on has a neighbour of it, and there are no more boundary nodes than nodes
     # elsewhere.
     most = min(degree, parts - 1.0)
@@ -102,9 +112,18 @@ def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> Assum
     return AssumedRange(*(min(most, factor * found) for factor in factors))
 
 
-def crossing_fraction(ratio: float) -> AssumedRange:
-    """Share of the entries that cross partitions, by boundary over inner nodes."""
-    return AssumedRange(*(min(MOST_CROSSING, -math.expm1(-per * ratio)) for per in _law()["crossing"]["per_ratio"]))
+def crossing_fraction(ratio: float, degree: float) -> AssumedRange:
+    """Share of the entries that cross partitions, by boundary over inner nodes and the mean degree."""
+    law = _law()["crossing"]
+    ratio *= max(1.0, SPARSE / max(1.0, degree)) ** law["sparse"]
+    return AssumedRange(*(min(MOST_CROSSING, -math.expm1(-per * ratio)) for per in law["per_ratio"]))
+
+
+def assumed_spread(degree: float) -> AssumedRange:
+    """Standard deviation of the log of degrees by their mean: least, likely, most."""
+    law = _law()["degree_spread"]
+    likely = law["likely"] + law["degree"] * math.log(max(1.0, degree) / DEGREE)
+    return AssumedRange(max(LEAST_SPREAD, likely - law["open"]), likely, likely + law["open"])
 
 
 def largest_of(figure: str, parts: int) -> AssumedRange:

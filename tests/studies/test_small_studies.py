@@ -19,10 +19,10 @@ from gcnsim.hardware import platform, platforms
 from gcnsim.results import Row
 from gcnsim.workload import dataset
 from gcnsim.workload.reach import lognormal_law
-from studies.batch_hits import REDDIT, REDDIT_ROWS, REDDIT_TRAINING, drawn, expected, spread_of
+from studies.batch_hits import REDDIT, REDDIT_ROWS, REDDIT_TRAINING, drawn, expected
 from studies.fit_published import LEFT_OUT, expected_error, left_out, table_lines
 from studies.given_rows import OUT, given_rows
-from studies.measured_boundary import random_boundary
+from studies.measured_boundary import random_boundary, spread_of
 from studies.published_coefficients import COEFFICIENTS, Fit, Trials, assumed, document, errors, fit, groups
 from studies.unchanged import differences
 from tests.gcnsim.results.made import DOCUMENT

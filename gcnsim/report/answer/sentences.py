@@ -5,15 +5,13 @@ Terminal, page and notebook print the same words. Missing parts of an answer are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import GENERIC_LINK, device, instance_of, is_host
 from gcnsim.planning.capacity_goal import money
-from gcnsim.report.answer.columns import MACHINE
-from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
+from gcnsim.report.answer.rows import MACHINE, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 
@@ -46,6 +44,8 @@ class StepText(NamedTuple):
     after: str
     iteration: str
     change: str
+    allowed: bool = True
+    """Whether it fits and the rule of the recommendation allows it."""
 
     @property
     def move(self) -> str:
@@ -141,14 +141,28 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     best = answer.recommendation
     reasons = [("why", best.why), ("confidence", best.confidence.text)]
     reasons += [("limited by", limit_text(best.row)), ("so", best.note or "")]
-    reasons += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    reasons += [("cost", cost_of(answer)), ("considered", best.rule.text)]
+    reasons += [("straggler", straggler_of(answer)), *asked_of(answer), ("considered", best.rule.text)]
     reasons += [("measure first", answer.certainty.measure_first or "")]
     out = [f"{excluded.what}: {excluded.why}" for excluded in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")
     reasons += [("" if index else "excluded", text) for index, text in enumerate(out)]
     return [(name, plain(text)) for name, text in reasons if text]
+
+
+def asked_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The recommended setting without faults, and its cost; empty texts where no faults or prices were given."""
+    return [("faults", plain(fault_free_of(answer))), ("cost", plain(cost_of(answer)))]
+
+
+def accuracy_of(answer: WhatIf) -> str:
+    """What the recommended setting is known to lose, unless that is nothing."""
+    lost = answer.recommendation.row.known_loss
+    if lost is None:
+        return "how much accuracy this setting loses is not known; python -m runtime.train shows it on your graph"
+    if not lost:
+        return ""
+    return f"lost {lost:g} points of accuracy where it was measured; python -m runtime.train shows it on your graph"
 
 
 def cost_of(answer: WhatIf) -> str:
@@ -200,7 +214,8 @@ def straggler_of(answer: WhatIf) -> str:
     if straggler is None:
         return ""
     even = "" if straggler.even_s is None else f"; with an even partition: {format_seconds(straggler.even_s)}"
-    return plain(straggler.text + even)
+    placed = "" if straggler.placed_s is None else f"; these parts placed evenly: {format_seconds(straggler.placed_s)}"
+    return plain(straggler.text + even + placed)
 
 
 def fault_free_of(answer: WhatIf) -> str:
@@ -234,11 +249,9 @@ def _same(row: Row, other: Row) -> bool:
 def _setting(row: Row, *, priced: bool) -> str:
     """A row in a clause: method, knobs, machine, time and, if not given elsewhere, price."""
     host = f" of {row.host}" if row.host else ""
-    machine = f"{row.gpus} x {row.device}{host} at {bandwidth_text(row)}"
-    price, currency = row.usd_per_1000_iterations, "USD"
-    if row.cost_per_1000_iterations is not None and row.currency is not None:
-        price, currency = row.cost_per_1000_iterations, row.currency
-    cost = "" if price is None or not priced else f", {format_number(price, 2)} {currency} per 1,000 iterations"
+    machine = f"{row.gpus} x {row.device}{host} at {row.bandwidth}"
+    price = row.cost_per_1000_iterations if priced else None
+    cost = "" if price is None else f", {format_number(price, 2)} {row.currency} per 1,000 iterations"
     return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 
@@ -253,6 +266,7 @@ def steps_of(answer: WhatIf) -> list[StepText]:
             change_of(step)
             + (", does not fit" if step.fits is False else "")
             + (f", excluded by {_option(step, answer.recommendation.rule)}" if step.too_approximate else ""),
+            step.fits is not False and not step.too_approximate,
         )
         for step in answer.next_steps
     ]
@@ -337,14 +351,11 @@ def sources_of(answer: WhatIf) -> list[SourceClauses]:
     return [SourceClauses(name, tuple(map(plain, clause))) for name, clause in clauses.items() if clause]
 
 
-def clauses_within(clauses: Sequence[str], width: int) -> str:
-    """As many of the clauses as fit on a line, at least the first."""
-    text = clauses[0]
-    for clause in clauses[1:]:
-        if len(text) + len(clause) + 2 > width:
-            break
-        text = f"{text}; {clause}"
-    return text
+def more_of(answer: WhatIf) -> str:
+    """What a short answer leaves out, and how to see it."""
+    share = answer.recommendation.confidence.share
+    sure = "" if share is None else f" {_percent(share)}"
+    return f"--explain: why; confidence{sure}; what limits it; every step, source and assumption"
 
 
 def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
@@ -369,4 +380,10 @@ def partitions_of(answer: WhatIf) -> list[str]:
         return []
     mean, low, high = map(format_seconds, (variation.mean_s, variation.low_s, variation.high_s))
     seeds = plural(len(variation.seeds), "seed")
-    return [f"{seeds}: {mean} on average, {low} with the fastest (seed {variation.best}), {high} with the slowest"]
+    lines = [f"{seeds}: {mean} on average, {low} with the fastest (seed {variation.best}), {high} with the slowest"]
+    if variation.numbered_low_s and variation.numbered_high_s and variation.placed_s:
+        fast, slow, placed = map(
+            format_seconds, (variation.numbered_low_s, variation.numbered_high_s, variation.placed_s)
+        )
+        lines.append(f"one partition, numbered anew: {fast} to {slow}; its parts placed evenly: {placed}")
+    return lines

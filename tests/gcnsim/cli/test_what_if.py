@@ -210,18 +210,18 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     question = ["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "2"]
-    assert main([*question, "--columns", "method,compute_s", "--provenance", "--assumptions"]) == 0
+    assert main([*question, "--columns", "method,compute_s", "--explain"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[1:3] == ["           compute", "  method         s"]
     assert all(
         part in text
         for part in ("How much each assumption changes the time", "t4.spmm_efficiency", "Analytic bounds", "engine")
     )
-    assert "more: --provenance" not in text
+    assert "--explain" not in text
     assert main([*question, "--wide"]) == 0
     text = capsys.readouterr().out
     assert all(head in text.splitlines()[2] for head in ("dataset", "knobs", "limited by", "busy"))
-    assert "more: --provenance" in text
+    assert "(--explain: why; confidence" in text
 
 
 @pytest.mark.parametrize("command", [["what-if"], ["simulate", "no.yaml"]])

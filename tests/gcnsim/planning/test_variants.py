@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gcnsim
 from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.planning.alternatives import (
@@ -191,6 +192,26 @@ def test_partitions_of_one_graph_are_kept_by_seed_and_setting(partitioned: Scena
     spread = SeedSpread.of(scenarios[:3], times)
     assert spread.low_s == min(times) < spread.mean_s < spread.high_s == max(times)
     assert spread.best == scenarios[times.index(min(times))].partition.seed
+
+
+def test_seeds_numberings_and_placement_are_told_apart(partitioned: Scenario) -> None:
+    def seeds(per_server: int) -> dict[str, Any]:
+        found = gcnsim.what_if(
+            graph=str(partitioned.workload.graph),
+            gpus=4,
+            gpus_per_server=per_server,
+            bandwidth="1Gbps",
+            method="full-graph",
+            iterations=2,
+            partition_seeds=2,
+            processes=1,
+        )
+        return dict(found.payload["partition_seeds"])
+
+    found, alone = seeds(2), seeds(1)
+    assert found["placed_s"] <= found["numbered_low_s"] * 1.001
+    assert found["numbered_low_s"] <= found["numbered_high_s"]
+    assert [alone[name] for name in ("numbered_low_s", "numbered_high_s", "placed_s")] == [None] * 3
 
 
 def test_variants_name_every_setting_but_the_scenarios_own(partitioned: Scenario) -> None:

@@ -228,16 +228,16 @@ def test_one_worker_has_no_boundary() -> None:
 
 
 def test_the_likely_fraction_follows_the_boundary() -> None:
-    low, likely, high = likely_cross_fraction(38_800, 89_400)
+    low, likely, high = likely_cross_fraction(38_800, 89_400, 492.0)
     assert (low, likely, high) == pytest.approx((0.215, 0.400, 0.661), abs=1e-3)
-    assert likely_cross_fraction(10, 1000) == (0.95, 0.95, 0.95)
+    assert likely_cross_fraction(10, 1000, 492.0) == (0.95, 0.95, 0.95)
 
 
 @pytest.mark.parametrize(("name", "dispersion"), [("tolokers", 1.5), ("amazon_cs", 1.5), ("coauthor_phy", 1.0)])
 def test_stated_accuracy_on_real_graphs(real: Callable[[str], Any], name: str, dispersion: float) -> None:
     true = profile_of(real(name).parts)
     inner, boundary = int(true.inner_nodes.mean()), int(true.boundary_nodes.mean())
-    low, _, high = likely_cross_fraction(inner, boundary)
+    low, _, high = likely_cross_fraction(inner, boundary, float(true.entries.sum() / true.inner_nodes.sum()))
     assert low <= true.cross_fraction <= high
     for spread, below, above in ((dispersion, 0.95, 1.05), (1.3, 0.91, 1.16)):
         guess = published_profile(

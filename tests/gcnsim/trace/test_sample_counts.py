@@ -154,7 +154,7 @@ def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
 def test_entries_cross_by_the_law_and_the_ends_are_its_range(name: str) -> None:
     facts, profile = outline_named(name), profile_at(name, 32)[0]
     assert facts is not None
-    share = crossing_fraction(mean_ratio(facts, 32))
+    share = crossing_fraction(mean_ratio(facts, 32), facts.entries / facts.nodes)
     assert profile.boundary_entries.sum() / profile.entries.sum() == pytest.approx(share.likely, rel=0.05)
     low, high = profile.origin.cross_range
     assert low * share.likely == pytest.approx(share.low)
