@@ -177,6 +177,17 @@ class Row:
         brief="speed\nup",
         keep=2,
     )
+    known_loss: float | None = column(
+        "accuracy\nlost",
+        "Points of test accuracy behind full-graph training, as measured on other graphs; the most of any of them, 0: "
+        "none beyond the spread of seeds, -: not known. Accuracy is not predicted.",
+        Form.NUMBER,
+        Table.USUAL,
+        brief="acc.\nlost",
+        keep=3,
+        default=None,
+        json=OMIT_IF_NONE,
+    )
     compute_s: Seconds = column(
         "compute\n{unit}",
         "Time the GPU spends on aggregation, layer updates and loss, forward and backward.",

@@ -148,6 +148,16 @@ def asked_of(answer: WhatIf) -> list[tuple[str, str]]:
     return [("faults", plain(fault_free_of(answer))), ("cost", plain(cost_of(answer)))]
 
 
+def accuracy_of(answer: WhatIf) -> str:
+    """What the recommended setting is known to lose, unless that is nothing."""
+    lost = answer.recommendation.row.known_loss
+    if lost is None:
+        return "how much accuracy this setting loses is not known; python -m runtime.train shows it on your graph"
+    if not lost:
+        return ""
+    return f"lost {lost:g} points of accuracy where it was measured; python -m runtime.train shows it on your graph"
+
+
 def cost_of(answer: WhatIf) -> str:
     """The cost of the recommended setting and the price used, if prices were chosen."""
     row = answer.recommendation.row

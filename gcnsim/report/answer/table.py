@@ -127,8 +127,12 @@ def legend_of(rows: Sequence[Row], keys: Collection[str]) -> list[tuple[str, str
     """What the knobs in a table of `rows` with the columns `keys` mean, and what a speed-up is over: a line each."""
     named = {key for row in rows for key in row.knob_words()} if "knobs" in keys else set()
     explained: list[str] = [key for key in ("tau", "epsilon", "rate") if key in named]
-    explained += ["cache_fraction"] * ("cache" in named) + ["speedup_vs_full_graph"] * ("speedup_vs_full_graph" in keys)
-    return [(COLUMNS[key].head, COLUMNS[key].says.partition(";")[0].removesuffix(".")) for key in explained]
+    explained += ["cache_fraction"] * ("cache" in named)
+    explained += [key for key in ("speedup_vs_full_graph", "known_loss") if key in keys]
+    return [
+        (COLUMNS[key].head.replace("\n", " "), COLUMNS[key].says.partition(";")[0].removesuffix("."))
+        for key in explained
+    ]
 
 
 def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:
@@ -158,7 +162,7 @@ def _print_recommendation(page: Page, answer: WhatIf, explain: bool) -> None:
         page.pairs("", sentences.reasons_of(answer))
     else:
         # The other transport may change the time manyfold.
-        lines = [answer.provenance.between_gpus_basis or ""]
+        lines = [answer.provenance.between_gpus_basis or "", sentences.accuracy_of(answer)]
         lines += [f"{name}: {text}" for name, text in sentences.asked_of(answer) if text]
         page.block("", [provenance.plain(line) for line in lines if line], end=False)
         steps = [step for step in steps if step.allowed][:FIRST_STEPS]

@@ -79,8 +79,10 @@ def test_an_answer_is_short_first(answered: dict[str, Any]) -> None:
         "cache",
         "speed-up",
     ]
-    assert decision.splitlines()[:3] == ["Recommendation", f"  {document.recommendation.verdict}", "Next steps"]
-    assert len(decision.splitlines()) == 3 + 3
+    title, verdict, accuracy, steps = decision.splitlines()[:4]
+    assert (title, verdict, steps) == ("Recommendation", f"  {document.recommendation.verdict}", "Next steps")
+    assert "how much accuracy this setting loses is not known" in accuracy
+    assert len(decision.splitlines()) == 4 + 3
     assert alternatives.startswith("Other machines\n")
     assert rest.strip() == "(--explain: why; confidence 94 %; what limits it; every step, source and assumption)"
 
