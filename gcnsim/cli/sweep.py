@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from typing import Any
 
 import click
@@ -153,6 +154,8 @@ def run(
             notice=notice,
         )
     _say_status(results, as_json)
+    if not as_json:
+        click.echo(f"(gcnsim sweep best {shlex.quote(out)} prints the fastest points)")
 
 
 def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:

@@ -276,6 +276,15 @@ BAD = [
     (["--bandwidth", ","], "--bandwidth"),
     (["--columns", "method,tme"], "--columns: unknown column 'tme'; did you mean 'time'?"),
     (["--html", "no/such/folder/x.html", "--gpus", "1"], "cannot be written"),
+    (
+        ["--features", "602,301"],
+        "one is allowed; gcnsim sweep --axis workload.features=602,301 --out FOLDER compares several",
+    ),
+    (["--payload", "fp32,bf16"], "; gcnsim sweep --axis cluster.payload=fp32,bf16 --out FOLDER compares several"),
+    (
+        ["--set", "cluster.sampler_threads=1,4"],
+        "; gcnsim sweep --axis cluster.sampler_threads=1,4 --out FOLDER compares several",
+    ),
 ]
 
 
