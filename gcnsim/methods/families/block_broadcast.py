@@ -24,7 +24,7 @@ then they add up their sums. All of them compute the whole block's dense product
 - entries of A_ij cross from i to j: a worker's crossing entries are distributed over its peers in proportion to the
 rows it needs of each;
 
-- products are sparse sums, row by row; published code's process a block column by column
+- products are sparse sums, row by row; released code's (`Facts.released`) process a block column by column
 (`gcnsim.cost.columns_seconds`), as the sparse library does with its storage format: Table 6 of PipeGCN has three times
 the computation of a row-wise product;
 
@@ -118,7 +118,9 @@ class BlockBroadcast(Method):
     skips: whether some broadcasts are skipped, so that a worker keeps copies of the other blocks.
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"devices", "nvlink", "transport", "gpudirect", "allreduce"})
+    uses: ClassVar[frozenset[str]] = frozenset(
+        {"devices", "implementation", "nvlink", "transport", "gpudirect", "allreduce"}
+    )
     needs_boundary: ClassVar[bool] = False
     random_partition: ClassVar[bool] = True
     sends_blocks: ClassVar[bool] = True
