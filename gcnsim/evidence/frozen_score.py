@@ -2,7 +2,7 @@
 
 `gcnsim/data/frozen_score.yaml` holds the score of the last accepted version, by paper: how many cells are predicted,
 how many are judged, and their median absolute error. Who moves a score on purpose writes the new figures there, and a
-line into the history in docs/validation.md.
+line into docs/reproduce.md.
 """
 
 from __future__ import annotations

@@ -175,6 +175,8 @@ class _BlockWriter:
     def __init__(self, method: BlockBroadcast, facts: Facts) -> None:
         self.rule = method.block_rule
         self.facts = facts
+        self.call_s = facts.host.call_s.value
+        """Seconds of a host call: released code calls its framework too, and has no other overhead here."""
         self.grid = grid_of(facts.counts, method.replicas)
         self.workers = range(facts.cluster.gpus)
         sent = method.sent(facts)
@@ -195,13 +197,13 @@ class _BlockWriter:
             seconds = loss_seconds(
                 facts.device_of(rank), int(self.grid.rows[self._block(rank)]), facts.shapes[-1].d_out
             )
-            builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, facts.call_s))
+            builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, self.call_s))
         reduced: list[int] = []
         for layer in reversed(range(len(facts.shapes))):
             reduced = self._backward(layer)
         steps = []
         for rank in self.workers:
-            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), facts.call_s)
+            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), self.call_s)
             steps.append(builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]))
         return builder.close(steps, periodic=True)
 
@@ -351,5 +353,5 @@ class _BlockWriter:
         *,
         after: list[Dependency] | None = None,
     ) -> int:
-        seconds = issued(kind, seconds, self.facts.call_s)
+        seconds = issued(kind, seconds, self.call_s)
         return self.builder.compute(kind, rank, seconds, after=after or [], layer=layer, direction=direction)
