@@ -5,13 +5,12 @@ Two tables are written as CSV: the options of a recommendation, and the parts of
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS
@@ -29,7 +28,7 @@ PART: Final = ("part", "within", "a", "b", "difference", "share")
 
 def write_options_csv(path: str | Path, advice: Advice) -> None:
     """Write the choice, the runner-up and the front of a recommendation, one line each. Raises FileError."""
-    _write(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
+    write_csv(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
 
 
 def columns_of_options(advice: Advice) -> dict[str, list[Any]]:
@@ -47,14 +46,7 @@ def _of_option(point: PointReport, advice: Advice, key: str) -> Any:
 
 def write_parts_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write the parts of a comparison (`gcnsim.compare/1`), one line each, in seconds. Raises FileError."""
-    _write(path, PART, [[part[key] for key in PART] for part in payload["parts"]])
-
-
-def _write(path: str | Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with atomic_write(path, text=True) as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(heads)
-        table.writerows(rows)
+    write_csv(path, PART, [[part[key] for key in PART] for part in payload["parts"]])
 
 
 WIDTH = 100

@@ -18,8 +18,8 @@ from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Number
 from gcnsim.core.units import PER_KWH, POWER, SECONDS, Quantity, fraction
 from gcnsim.hardware import PriceBook
-from gcnsim.methods import COMPARED
-from gcnsim.scenario.load import SECTIONS
+from gcnsim.methods import COMPARED, all_knobs
+from gcnsim.scenario.load import SECTIONS, rule_at
 from gcnsim.scenario.option import (
     LIST,
     PAIRS,
@@ -33,6 +33,7 @@ from gcnsim.scenario.option import (
     option_of,
     read_pairs,
 )
+from gcnsim.workload.caching import parse_cache
 
 
 def read_chance(raw: object, path: str) -> float:
@@ -164,6 +165,7 @@ class Question:
     cache: Some[str | float] | None = option(
         "Cache of input features on each GPU: a share, 30%, or a size, 2GiB",
         "method.cache",
+        own=parse_cache,
         many=LIST,
         noun="a share (30% or 0.3) or bytes (2GiB)",
     )
@@ -253,15 +255,22 @@ class Question:
         value, read = getattr(self, name), options(type(self))[name].own
         return value if value is None or read is None else read(value, flag(name))
 
-    def values(self, name: str, path: str = "") -> tuple[Any, ...]:
-        """The values of a scenario field, each parsed by its rule.
+    def values(self, name: str, path: str = "", first: int = 0) -> tuple[Any, ...]:
+        """The values of a scenario field, each parsed by its rule, from that number `first` on.
 
         path: the start of messages, by default the field's. Raises ScenarioError or UnitError.
         """
         found = options(type(self))[name]
-        rule = found.rule
-        assert rule is not None
-        return tuple(rule.read(item, path or found.path) for item in listed(getattr(self, name)))
+        read = found.own or rule_at(found.path)[0].read
+        return tuple(read(item, path or found.path) for item in listed(getattr(self, name))[first:])
+
+    def knobs(self) -> dict[str, tuple[Any, ...]]:
+        """The given values of every knob of methods that may have several, by the path of the field.
+
+        Raises ScenarioError or UnitError.
+        """
+        knobs = {name for name, found in options(type(self)).items() if found.many and found.path == f"method.{name}"}
+        return {f"method.{name}": values for name in all_knobs() if name in knobs and (values := self.values(name))}
 
 
 def options(kind: type[Question]) -> Mapping[str, Option]:

@@ -11,13 +11,12 @@ control a terminal. Pages escape such text as well.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv as write_table
 from gcnsim.core.errors import ScenarioError, nearest, plural
 from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import ON_DEMAND
@@ -100,19 +99,25 @@ def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _setting(row: Row, rows: Sequence[Row]) -> str:
     twins = [other for other in rows if other.method == row.method]
-    parts = {
+    return ", ".join(text for key, text in words_of(row).items() if varies(twins, key))
+
+
+def words_of(row: Row) -> dict[str, str]:
+    """What tells a row from others of a table, in words: by field, the machine first, then the method and its knobs."""
+    return {
+        "dataset": row.dataset,
         "gpus": plural(row.gpus, "GPU"),
         "device": row.device,
         "host": row.host or "",
         "gpus_per_server": f"{row.gpus_per_server} per server",
-        "bandwidth": row.bandwidth,
+        "bandwidth_bytes_per_s": row.bandwidth,
+        "method": row.method,
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",
         "rate": f"rate {row.rate:g}",
         "cache_fraction": f"cache {100 * row.cache_fraction:.4g}%",
         "setting": row.setting or "default knobs",
     }
-    return ", ".join(text for key, text in parts.items() if varies(twins, key))
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:
@@ -120,10 +125,7 @@ def write_csv(path: str | Path, answer: WhatIf) -> None:
 
     Raises FileError if the file cannot be written.
     """
-    with atomic_write(path, text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FLAT)
-        writer.writerows([getattr(row, key) for key in FLAT] for row in answer.rows)
+    write_table(path, FLAT, [[getattr(row, key) for key in FLAT] for row in answer.rows])
 
 
 def columns_of_rows(answer: WhatIf) -> dict[str, list[Any]]:

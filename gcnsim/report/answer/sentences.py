@@ -55,13 +55,6 @@ class StepText(NamedTuple):
         return f"{self.knob} {self.before} -> {self.after}"
 
 
-class SourceClauses(NamedTuple):
-    """One line of provenance: its label, and its clauses, most important first."""
-
-    name: str
-    clauses: tuple[str, ...]
-
-
 def title_of(answer: WhatIf) -> str:
     """The question as far as all rows share it, with the machine that decides the answer: servers and GPUs, the links
     between them, the price.
@@ -323,32 +316,26 @@ def no_effect_of(answer: WhatIf) -> list[tuple[str, str]]:
     return [(plain(no_effect.knob), plain(no_effect.why)) for no_effect in answer.no_effect]
 
 
-def sources_of(answer: WhatIf) -> list[SourceClauses]:
-    """One line each: the graph, the machine's figures, the paths between GPUs, the certainty, and how to reproduce the
-    answer.
-    """
-    provenance, sure = answer.provenance, answer.certainty
-    figures = provenance.device.split("; ")
+def sources_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The graph, the machine's figures, the paths between GPUs, the certainty, and how to reproduce the answer."""
+    told, sure = answer.provenance, answer.certainty
+    figures = told.device.split("; ")
     if any(varies(answer.rows, key) for key in MACHINE):
         # The provenance names one machine of several; only the common source of their figures is printed.
         figures = figures[1:] or figures
-    same = f"gcnsim {provenance.version}, seed {provenance.seed}, scenario {provenance.scenario_hash[:8]}"
-    sure_of = f"ranges: 90 % of {sure.draws} draws"
-    clauses = {
-        "graph": provenance.graph["text"].split("; "),
-        "machine": (*figures, *provenance.calibration.split("; ")),
-        "compute": () if provenance.measured_compute is None else tuple(provenance.measured_compute.text.split("; ")),
-        "links": () if provenance.measured_compute is None else (provenance.measured_compute.links,),
-        "between GPUs": ()
-        if provenance.between_gpus_basis is None
-        else tuple(provenance.between_gpus_basis.split("; ")),
-        "mini-batches": () if provenance.mini_batches is None else tuple(provenance.mini_batches.split("; ")),
-        "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
-        "similar questions": ()
-        if provenance.like_questions is None
-        else tuple(provenance.like_questions.text.split("; ")),
+    measured, like = told.measured_compute, told.like_questions
+    texts = {
+        "graph": told.graph["text"],
+        "machine": "; ".join((*figures, told.calibration)),
+        "compute": "" if measured is None else measured.text,
+        "links": "" if measured is None else measured.links,
+        "between GPUs": told.between_gpus_basis or "",
+        "mini-batches": told.mini_batches or "",
+        "certainty": f"{sure.label}; ranges: 90 % of {sure.draws} draws; gcnsim {told.version}, seed {told.seed}, "
+        f"scenario {told.scenario_hash[:8]}; {sure.method}",
+        "similar questions": "" if like is None else like.text,
     }
-    return [SourceClauses(name, tuple(map(plain, clause))) for name, clause in clauses.items() if clause]
+    return [(name, plain(text)) for name, text in texts.items() if text]
 
 
 def more_of(answer: WhatIf) -> str:
