@@ -68,7 +68,7 @@ def test_parts_of_a_field_are_keywords_as_they_are_options() -> None:
     assert apart.rows == whole.rows
     assert apart.rows[0].cost_per_hour == 1.0
     with pytest.raises(gcnsim.Error, match=r"^features: is a part of sizes, which is given too"):
-        gcnsim.what_if(**asked, sizes=sizes, features=8)
+        gcnsim.what_if(**(asked | {"sizes": sizes, "features": 8}))
 
 
 def test_defaults_are_those_of_the_layers_that_use_them() -> None:
