@@ -63,7 +63,7 @@ def test_keywords_of_python_are_the_fields_with_their_help(function: Any, kind: 
 def test_parts_of_a_field_are_keywords_as_they_are_options() -> None:
     sizes: dict[str, Any] = {"nodes": 2000, "edges": 20000, "features": 8, "classes": 2}
     asked: dict[str, Any] = {"gpus": 2, "method": "full-graph", "iterations": 2, "processes": 1}
-    apart = gcnsim.what_if(**asked, **sizes, price="t4=0.5USD/h")
+    apart = gcnsim.what_if(**(asked | sizes | {"price": "t4=0.5USD/h"}))
     whole = gcnsim.what_if(**asked, sizes=sizes, prices=PriceBook.of(["t4=0.5USD/h"]))
     assert apart.rows == whole.rows
     assert apart.rows[0].cost_per_hour == 1.0
