@@ -38,10 +38,15 @@ RUNS = {
     "full-graph": ("--method", "full-graph"),
     "pipegcn": ("--method", "pipegcn"),
     "bns-gcn 0.1": ("--method", "bns-gcn", "--rate", "0.1"),
+    "bns-gcn 0.05": ("--method", "bns-gcn", "--rate", "0.05"),
     "psc-gcn 1": ("--method", "psc-gcn", "--tau", "2", "--epsilon", "1"),
     "psc-gcn 0.3": ("--method", "psc-gcn", "--tau", "2", "--epsilon", "0.3"),
     "psc-gcn 0.1": ("--method", "psc-gcn", "--tau", "2", "--epsilon", "0.1"),
+    "psc-gcn tau 1 0.1": ("--method", "psc-gcn", "--tau", "1", "--epsilon", "0.1"),
 }
+
+SHOWN = ("bns-gcn 0.05", "psc-gcn tau 1 0.1")
+"""Runs without a bound: what-if shows their losses."""
 
 
 def bound() -> int:
@@ -90,7 +95,7 @@ def measured(dataset: str, lr: float) -> list[Figure]:
             limit = f"<= {100 * limits['bound']}" if name == "psc-gcn 0.1" else "<= 1"
             behind = 100 * (means["full-graph"] - means[name])
             # The bound of epsilon 0.1 was set at the first learning rate.
-            judged = name != "psc-gcn 0.1" or lr == RATES[0]
+            judged = name not in SHOWN and (name != "psc-gcn 0.1" or lr == RATES[0])
             figures.append(Figure(f"{dataset}: {name}, behind", behind, "points", limit if judged else ""))
     return figures
 

@@ -166,10 +166,10 @@ def predicted(runs: Sequence[Planned], within: Path) -> dict[str, Any]:
     )
     compute = ["--measured-compute", str(within / "measured")]
     seen = [word for run in runs if run.calibration for word in ("--runs", str(within / "runs" / run.name))]
-    command = [gcnsim, "calibrate", str(within / "links.json"), *seen, *compute, "--out", str(record)]
+    command = [gcnsim, "calibrate", str(within / "links.json"), *seen, *compute, "--out", str(record), "--overwrite"]
     subprocess.run(command, check=True)
     held_out = [str(within / "runs" / run.name) for run in runs if not run.calibration]
-    command = [gcnsim, "validate", *held_out, "--calibration", str(record), *compute]
+    command = [gcnsim, "validate", *held_out, "--calibration", str(record), *compute, "--overwrite"]
     subprocess.run([*command, "--json-out", str(within / result), "--out", str(within)], check=True)
     found: dict[str, Any] = json.loads((within / result).read_text(encoding="utf-8"))
     return found

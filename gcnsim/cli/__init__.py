@@ -63,6 +63,8 @@ GONE: Final[Mapping[str, str]] = {
     "--purchase": _TO_BUY,
     "--life-years": _TO_BUY,
     "--in-use": _TO_BUY,
+    "--provenance": "--explain prints it",
+    "--assumptions": "--explain prints them",
     "--max-wait": "draws are estimated and corrected by a few runs, which takes no longer",
 }
 """Options of earlier versions, and what to do in their place."""

@@ -16,10 +16,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from gcnsim.cli.outputs import machine_files, overridden
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.fields import Choice
 from gcnsim.core.help_groups import GroupedCommand
 from gcnsim.hardware import devices, hosts, links
 from gcnsim.methods import methods
+from gcnsim.scenario.load import compared
 from gcnsim.scenario.option import LIST, PAIRS, Option, flag, read_pairs, split
 from gcnsim.scenario.question import Question, flat_options, options
 from gcnsim.scenario.what_if import WhatIf
@@ -130,6 +132,20 @@ def columns_option(help: str) -> Decorator:
     return click.option("--columns", type=Values("columns", partial(split, noun="a column")), help=help)
 
 
+class OneNumber(click.ParamType[Any]):
+    """One number for the scenario field at `path`; of several it says which command compares them."""
+
+    def __init__(self, kind: click.ParamType[Any], path: str) -> None:
+        self.name, self.kind, self.path = kind.name, kind, path
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Raises ScenarioError for a list."""
+        if isinstance(value, str) and "," in value:
+            flag = self.path if param is None else param.opts[0]
+            raise ScenarioError(f"{flag}: {value!r} is several values, one is allowed; {compared(self.path, value)}")
+        return self.kind.convert(value, param, ctx)
+
+
 class Pairs(click.ParamType[dict[str, int]]):
     """[NAME=]N: a name and an integer, or several separated by commas."""
 
@@ -178,7 +194,9 @@ def _type(name: str, option: Option) -> Any:
         return click.Choice([*(names_of(option) or tuple)()])
     if option.least is not None:
         return click.IntRange(min=option.least)
-    return {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}.get(option.written)
+    kinds: dict[str, click.ParamType[Any]] = {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}
+    kind = kinds.get(option.written)
+    return kind if kind is None or not option.path or option.written == "file" else OneNumber(kind, option.path)
 
 
 def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str | None]:

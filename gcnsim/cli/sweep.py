@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from typing import Any
 
 import click
@@ -153,6 +154,8 @@ def run(
             notice=notice,
         )
     _say_status(results, as_json)
+    if not as_json:
+        click.echo(f"(gcnsim sweep best {shlex.quote(out)} prints the fastest points)")
 
 
 def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
@@ -282,7 +285,7 @@ def best(
 
     Conditions compare varying fields or columns: "iteration_s < 0.5".
 
-    Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
+    Example: gcnsim sweep best results --by cost_per_1000_iterations --top 5
     """
     from gcnsim import api
 

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """How the answer is printed: the columns, and how much of its provenance."""
+    """How the answer is printed: the columns, and how much of the answer."""
 
     def __init__(
         self,
         wide: bool,
         columns: list[str] | None,
-        provenance: bool,
-        assumptions: bool,
+        explain: bool,
         sort: str | None,
         top: int | None,
     ) -> None:
@@ -46,8 +45,7 @@ class Shown:
         self.options: dict[str, Any] = {
             "wide": wide,
             "columns": columns,
-            "provenance": provenance,
-            "assumptions": assumptions,
+            "explain": explain,
             "sort": sort,
             "top": top,
         }
@@ -69,8 +67,9 @@ class Shown:
 @click.option(
     "--top", type=click.IntRange(min=1), help="Print at most this many rows.  [default: all up to 12, else 10]"
 )
-@click.option("--provenance", is_flag=True, help="Print everything that the numbers are based on, not only a summary.")
-@click.option("--assumptions", is_flag=True, help="Print how much each assumption changes the time.")
+@click.option(
+    "--explain", is_flag=True, help="Print also reasons, all steps, sources, and the effect of each assumption."
+)
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write one page that needs no server: table, figures, timeline.")
 @click.option(
@@ -83,8 +82,7 @@ def what_if(
     as_json: bool,
     wide: bool,
     columns: list[str] | None,
-    provenance: bool,
-    assumptions: bool,
+    explain: bool,
     sort: str | None,
     top: int | None,
     csv: str | None,
@@ -100,7 +98,7 @@ def what_if(
 
     To find a recommendation, what-if also considers other values of each method's tau, sampling rate and cache. It
     simulates those with the best estimates ("7 settings tried"). The table shows your rows and the recommended setting.
-    Starting from the recommended setting, Next steps and No effect list one further step for each
+    Starting from the recommended setting, Next steps (and No effect, with --explain) list one further step for each
     knob: the method's own knobs, bandwidth, servers, GPU, PCIe or NVLink, transport, host cores, sampler threads,
     partition.
 
@@ -113,7 +111,7 @@ def what_if(
         raise ScenarioError("--timeline-detail: describes the file of --timeline; allowed: with --timeline FILE")
     read = [*files_read(WhatIf, question), *(scenario_files(scenario) if scenario else [])]
     check_outputs(*read, csv=csv, html=html, timeline=timeline)
-    shown = Shown(wide, columns, provenance, assumptions, sort, top)
+    shown = Shown(wide, columns, explain, sort, top)
     from gcnsim import api
 
     given = given_options(WhatIf, question)

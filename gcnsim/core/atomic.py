@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -46,6 +47,14 @@ def atomic_write(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
     except BaseException:
         _remove(name)
         raise
+
+
+def write_csv(path: str | Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table below its heads; None is an empty cell. Raises FileError."""
+    with atomic_write(path, text=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(rows)
 
 
 def probe(path: str | Path) -> None:

@@ -27,7 +27,21 @@ from typing import (
     is_typeddict,
 )
 
-from gcnsim.core.shapes import BANDWIDTH, INSIDE, JUDGED, KEY, LATE, NULL, OMITTED, As, Keys, Nested, Text, Within
+from gcnsim.core.shapes import (
+    ABOUT,
+    BANDWIDTH,
+    INSIDE,
+    JUDGED,
+    KEY,
+    LATE,
+    NULL,
+    OMITTED,
+    As,
+    Keys,
+    Nested,
+    Text,
+    Within,
+)
 
 _PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
@@ -122,7 +136,8 @@ class Schemas:
                 group: Nested | None = field.metadata.get(INSIDE)
                 place = whole if group is None else self._nested(whole, group)
                 key = field.metadata.get(KEY, field.name)
-                text = {"description": document[field.name]} if field.name in document else {}
+                said = field.metadata.get(ABOUT) or document.get(field.name)
+                text = {"description": said} if said else {}
                 place["properties"][key] = self.of(_written(field, hints[field.name])) | text
                 if not (OMITTED in field.metadata or field.metadata.get(LATE)):
                     place["required"].append(key)

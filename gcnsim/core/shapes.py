@@ -78,6 +78,9 @@ OMITTED: Final = "omitted"
 LATE: Final = "late"
 INSIDE: Final = "inside"
 NULL: Final = "null"
+ABOUT: Final = "about"
+"""Metadata of a field that is described there, not by the text below it."""
+
 JUDGED: Final = "judged"
 """Metadata of a field that only a row compared with a recommendation has; such a row's type is annotated with it."""
 

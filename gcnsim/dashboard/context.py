@@ -10,7 +10,7 @@ from gcnsim.core.errors import plural
 from gcnsim.dashboard.state import PageQuestion
 from gcnsim.hardware import device, devices
 from gcnsim.records.compute_facts import MeasuredCompute
-from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.results import Row
 from gcnsim.scenario import ClusterSpec
@@ -87,7 +87,7 @@ def of_sweep(question: Any, record: Mapping[str, Any], row: Row) -> Context:
     badge = CALIBRATED if "calibration" in given else UNCALIBRATED
     host = str(cluster["host"]) if "host" in given else ""
     servers = None if host else servers_for(row.gpus, cluster.get("gpus_per_server"))
-    text = f"{machine_text(row, servers, host)} at {bandwidth_text(row)}, {setting_text(row)}"
+    text = f"{machine_text(row, servers, host)} at {row.bandwidth}, {setting_text(row)}"
     return Context(f"{MEASURED} compute" if "measured_compute" in given else badge, text)
 
 

@@ -16,7 +16,7 @@ from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_ru
 from gcnsim.dashboard.state import PageQuestion, moved
 from gcnsim.hardware import instance_of
 from gcnsim.methods import has_knob
-from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.results import PointReport, TargetRow
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.scenario.train_command import train_script
@@ -129,7 +129,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
         time = f"{format_seconds(row.iteration_s)} an iteration{ends}"
         heading = f"{setting_text(row)}: {time}; limited by {row.limited_by}."
         machine = machine_text(row, result.scenario.cluster.servers, options["setting"].get("host", ""))
-        context = Context(label_of(result.scenario), f"{machine} at {bandwidth_text(row)}")
+        context = Context(label_of(result.scenario), f"{machine} at {row.bandwidth}")
         write_setting(folder, result.scenario)
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)

@@ -129,13 +129,12 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     write_setting(folder, answer.recommended.scenario)
     what_if = answer.told
     steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(what_if)]
-    sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(what_if)]
     lists = {
         "Why": _pairs(sentences.reasons_of(what_if)),
         "Next steps": steps,
         "No effect": _pairs(sentences.no_effect_of(what_if)),
         "Warnings": list(what_if.provenance.warnings),
-        "Provenance": _pairs(sources),
+        "Provenance": _pairs(sentences.sources_of(what_if)),
     }
     context = sentences.label_of(what_if), sentences.title_of(what_if)
     _put(folder, TEXTS, {"heading": sentences.verdict_of(what_if), "context": context, "lists": list(lists.items())})

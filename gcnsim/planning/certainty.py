@@ -147,7 +147,7 @@ def _about(studies: Studies, scenario: Scenario, name: str) -> tuple[str, str, s
 
 def _of_workload(studies: Studies, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Return value, low end, high end and basis of an assumption about the workload."""
-    basis = "all assumptions about the graph's partitions together (--provenance)"
+    basis = "all assumptions about the graph's partitions together (--explain)"
     path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis

@@ -27,6 +27,7 @@ import numpy as np
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import BoolArray, Seconds
 from gcnsim.methods import COMPARED, Method
+from gcnsim.methods.known_loss import loss_rank
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.study import Studies
 from gcnsim.results import RuleReport
@@ -187,11 +188,16 @@ def choose(studies: Studies, pool: Sequence[Scenario], shown: Sequence[Scenario]
 def mildest(
     options: Sequence[T], shown: Collection[Scenario], scenario: Callable[[T], Scenario], seconds: Callable[[T], float]
 ) -> T:
-    """Return the least approximate setting within NEAR of the fastest and within SAME of every setting in `shown`."""
+    """Return the setting that loses least accuracy, as far as is known, within NEAR of the fastest and within SAME of
+    every setting in `shown`; of those alike the least approximate one.
+    """
     own = [seconds(option) for option in options if scenario(option) in shown]
     limit = min(min(map(seconds, options)) * (1 + NEAR), min(own, default=inf) * (1 + SAME))
     near = [option for option in options if seconds(option) <= limit]
-    return min(near, key=lambda candidate: (approximation_key(scenario(candidate)), seconds(candidate)))
+    return min(
+        near,
+        key=lambda one: (loss_rank(scenario(one).method), approximation_key(scenario(one)), seconds(one)),
+    )
 
 
 def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
@@ -207,6 +213,8 @@ def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
 
 def less_approximate(method: Method, other: Method) -> str:
     """Return the advantage of a setting over another that is about as fast."""
+    if loss_rank(method) < loss_rank(other):
+        return "with a smaller loss of accuracy where both were measured"
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:

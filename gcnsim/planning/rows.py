@@ -11,6 +11,7 @@ from gcnsim.core.errors import ScenarioError
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import USD, PriceBook, Rent
 from gcnsim.methods import Method, NeighbourBatches
+from gcnsim.methods.known_loss import known_loss
 from gcnsim.planning.candidate import Estimate, baseline_of, full_graph
 from gcnsim.planning.study import Studies
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
@@ -71,6 +72,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cache_hit_rate=result.cache_hit_rate,
         nic_bytes=metrics.nic_bytes,
         speedup_vs_full_graph=None if baseline_s is None else baseline_s / epoch_s,
+        known_loss=None if (lost := known_loss(method)) is None else lost.worst,
         bottleneck=limit.word,
         iterations_per_epoch=result.per_epoch,
         epoch_s=epoch_s,
@@ -82,7 +84,6 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         limited_by_share=limit.share,
         limited_by_kind_share=limit.kind_share,
         limited_by_worker=limit.worker,
-        usd_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
         currency=None if rent is None else USD,
         cost_per_hour=None if rent is None else rent.per_hour,
         cost_per_iteration=cost_of(rent, metrics.iteration_s),

@@ -17,7 +17,7 @@ from gcnsim.core.fields import shown
 from gcnsim.core.yaml_files import parse_yaml
 from gcnsim.planning.sweep_axes import OPERATORS, ORDERS, Axis, read_condition
 from gcnsim.planning.sweep_points import Point
-from gcnsim.results import KEYS, Row
+from gcnsim.results import OF_SETTING, Row
 from gcnsim.scenario import rule_at
 
 if TYPE_CHECKING:
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
 
 LEAD: Final = ("point", "id", "state", "reason")
 """The columns before the axes: the point's index, the hash of its scenario, its state, and the reason."""
-
-LEFT_OUT: Final = (
-    "may_be_recommended",
-    "excluded_because",
-    "recommended",
-    "vs_recommended_low",
-    "vs_recommended_high",
-    "distinguishable",
-    "host",
-    "gpus_per_server",
-)
-"""Fields of a row that only recommendations have."""
-
-OF_ROW: Final = tuple(key for key in KEYS if key not in LEFT_OUT)
 
 _ROWS: Final = 10_000
 """The rows per row group of the file."""
@@ -53,7 +39,7 @@ def schema_of(axes: Sequence[Axis], about: Mapping[str, str]) -> pa.Schema:
     columns = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
     columns += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
     for item in fields(Row):
-        if item.name in OF_ROW:
+        if item.name in OF_SETTING:
             named = {kind for kind in kinds if kind in getattr(hints[item.name], "__args__", (hints[item.name],))}
             (kind,) = named
             columns.append((item.name, kinds[kind]))
@@ -154,11 +140,11 @@ def read_filter(text: str, axes: Sequence[Axis]) -> Filter:
     if match is None:
         raise ScenarioError(f"{WHERE}: {shown(text.strip())} is not a comparison; {HOW}")
     name, sign, right = match[1], match[2], match[3].strip()
-    if name in OF_ROW:
+    if name in OF_SETTING:
         return _of_column(name, sign, right)
     paths = {axis.path for axis in axes}
     if name not in paths:
-        raise ScenarioError(f"{WHERE}: unknown column {name!r}; {nearest(name, [*paths, *OF_ROW])}")
+        raise ScenarioError(f"{WHERE}: unknown column {name!r}; {nearest(name, [*paths, *OF_SETTING])}")
     condition = read_condition(text.strip(), WHERE)
     others = [one.other for one in (condition.must, condition.when) if one is not None and one.other is not None]
     more = [condition.when.path] if condition.when is not None else []

@@ -272,7 +272,6 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
         seconds=seconds,
         seconds_low=in_all(estimate.low_s),
         seconds_high=in_all(estimate.high_s),
-        usd=cost_of(rent, seconds),
         source=source,
         cost=cost_of(rent, seconds),
         currency=None if rent is None else USD,

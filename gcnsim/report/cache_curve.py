@@ -6,13 +6,12 @@ kind.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv
 from gcnsim.core.terminal import aligned
 from gcnsim.report.figures.style import MOST_LINES, layout
 from gcnsim.report.page.sections import Section, write_report
@@ -191,14 +190,12 @@ def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
 
 def write_cache_curve_csv(path: str | Path, curve: CacheCurve) -> None:
     """Write one line per point and worker, all workers together first, below COLUMNS. Raises FileError."""
-    with atomic_write(path, text=True) as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for point in cache_curve_payload(curve)["points"]:
-            place = {name: point[name] for name in ("policy", "kind", "size")}
-            together = {name: point[name] for name in COLUMNS if name in point and name not in place}
-            for worker in ({"worker": "all", **together}, *point["workers"]):
-                writer.writerow({**place, **worker})
+    rows = [
+        {**point, **tally}
+        for point in cache_curve_payload(curve)["points"]
+        for tally in ({"worker": "all"}, *point["workers"])
+    ]
+    write_csv(path, COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
 
 def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:

@@ -5,28 +5,22 @@ Two tables are written as CSV: the options of a recommendation, and the parts of
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds
 from gcnsim.evidence.difference import PARTS
 from gcnsim.report.answer.rows import plain
-from gcnsim.results import Advice, PointReport
+from gcnsim.results import OF_SETTING, Advice, PointReport
 
 OF_POINT: Final = ("machine", "host", "servers")
-OF_ROW: Final = (
-    *("gpus", "device", "bandwidth_bytes_per_s", "method", "tau", "epsilon", "rate", "cache_fraction", "setting"),
-    *("iteration_s", "iteration_s_low", "iteration_s_high", "iterations_per_epoch", "epoch_s"),
-)
 OF_COMPARED: Final = ("iterations", "seconds", "seconds_low", "seconds_high", "cost", "cost_low", "cost_high")
-OF_CHOICE: Final = ("currency", "cost_per_hour", "chance", "meets", "recommended", "runner_up", "on_front")
-OF_RUN: Final = ("beaten_share", "limited_by", "memory_bytes", "fits")
-OPTION: Final = (*OF_POINT, *OF_ROW, *OF_COMPARED, *OF_CHOICE, *OF_RUN)
+OF_CHOICE: Final = ("chance", "meets", "recommended", "runner_up", "on_front", "beaten_share")
+OPTION: Final = (*OF_POINT, *OF_COMPARED, *OF_CHOICE, *OF_SETTING)
 """The columns of a recommendation; times and costs refer to the number of iterations that the answer states."""
 
 PART: Final = ("part", "within", "a", "b", "difference", "share")
@@ -34,7 +28,7 @@ PART: Final = ("part", "within", "a", "b", "difference", "share")
 
 def write_options_csv(path: str | Path, advice: Advice) -> None:
     """Write the choice, the runner-up and the front of a recommendation, one line each. Raises FileError."""
-    _write(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
+    write_csv(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
 
 
 def columns_of_options(advice: Advice) -> dict[str, list[Any]]:
@@ -47,21 +41,12 @@ def _of_option(point: PointReport, advice: Advice, key: str) -> Any:
         return point.name == advice.choice.name
     if key == "runner_up":
         return advice.runner_up is not None and point.name == advice.runner_up.point.name
-    if key == "currency":
-        return advice.goal.currency
     return getattr(point if hasattr(point, key) else point.row, key)
 
 
 def write_parts_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write the parts of a comparison (`gcnsim.compare/1`), one line each, in seconds. Raises FileError."""
-    _write(path, PART, [[part[key] for key in PART] for part in payload["parts"]])
-
-
-def _write(path: str | Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with atomic_write(path, text=True) as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(heads)
-        table.writerows(rows)
+    write_csv(path, PART, [[part[key] for key in PART] for part in payload["parts"]])
 
 
 WIDTH = 100

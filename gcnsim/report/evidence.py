@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from itertools import groupby
 from math import floor, log10
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import atomic_write, write_csv
 from gcnsim.core.terminal import UNLIMITED, aligned
 from gcnsim.core.units import format_bandwidth
 from gcnsim.hardware import QUANTITIES
@@ -105,23 +103,13 @@ def validation_markdown(payload: Payload) -> str:
     return "\n".join([*text, *_warned(payload), ""])
 
 
-def validation_csv(payload: Payload) -> str:
-    """A row for each run."""
-    rows: Sequence[dict[str, Any]] = payload["rows"]
-    buffer = StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
-
-
 def write_validation(folder: str | Path, payload: Payload) -> None:
     """Write validation.md, validation.csv and validation.html into an existing `folder`. Raises FileError."""
     target = Path(folder)
-    texts = {"validation.md": validation_markdown(payload), "validation.csv": validation_csv(payload)}
-    for name, text in texts.items():
-        with atomic_write(target / name, text=True) as file:
-            file.write(text)
+    with atomic_write(target / "validation.md", text=True) as file:
+        file.write(validation_markdown(payload))
+    rows: Sequence[Mapping[str, Any]] = payload["rows"]
+    write_csv(target / "validation.csv", list(rows[0]), [list(row.values()) for row in rows])
     write_report(
         target / "validation.html",
         title=f"{payload['runs']} recorded runs",
@@ -234,10 +222,7 @@ HEADINGS: Final = ("table", "row", "metric", "predicted", "low", "high", "publis
 
 def write_reproduction(path: str | Path, payload: Payload) -> None:
     """Write the cells of `payload` to `path`, one line each below a heading. Raises FileError."""
-    with atomic_write(path, text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(["" if cell[name] is None else cell[name] for name in COLUMNS] for cell in payload["cells"])
+    write_csv(path, COLUMNS, [[cell[name] for name in COLUMNS] for cell in payload["cells"]])
 
 
 def render_reproduction(payload: Payload) -> str:

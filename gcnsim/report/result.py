@@ -14,9 +14,9 @@ from gcnsim.core.errors import FileError
 from gcnsim.core.terminal import aligned
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds
 from gcnsim.report.answer import rows as provenance
-from gcnsim.report.answer.columns import TEXT, columns_of, uninformative_costs
+from gcnsim.report.answer.columns import columns_of, shown_keys
 from gcnsim.report.answer.sentences import label_of, limit_text
-from gcnsim.results import KEYS, Row, RunLength, SimulationReport
+from gcnsim.results import KEYS, RESULTS, Row, RunLength, SimulationReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,15 +128,6 @@ def _times(speedup: float | None) -> str:
     return "not known" if speedup is None else f"{speedup:.2f}x"
 
 
-SHOWN: Final = (
-    "time",
-    "speedup_vs_full_graph",
-    "shares",
-    "limited_by",
-    "memory_bytes",
-    "usd_per_1000_iterations",
-    "cost_per_1000_iterations",
-)
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 
 
@@ -153,20 +144,19 @@ def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], key
     if not records:
         return "no point"
     rows = [row_of_record(record) for record in records]
-    if keys is None:
-        other = uninformative_costs(rows)
-        keys = [
-            key
-            for key in SHOWN
-            if key in ("time", "shares") or (key not in other and any(getattr(row, key) is not None for row in rows))
-        ]
+    # What varies stands in the columns of the axes.
+    keys = [key for key in shown_keys(rows) if key in RESULTS] if keys is None else keys
     columns = columns_of(rows, keys)
     cells = [[str(record["point"]), *(_text(record[path]) for path in axes)] for record in records]
     lines = [
         [*lead, *own] for lead, own in zip(cells, zip(*(column.cells for column in columns), strict=True), strict=True)
     ]
     heads = ["point", *(path.replace(".", ".\n") for path in axes), *(column.head for column in columns)]
-    left = [False, *(isinstance(records[0][path], str | None) for path in axes), *(key in TEXT for key in keys)]
+    left = [
+        False,
+        *(isinstance(records[0][path], str | None) for path in axes),
+        *(shown.column.form.left for shown in columns),
+    ]
     return "\n".join(aligned(lines, heads, left=left))
 
 

@@ -11,6 +11,7 @@ from gcnsim.results.advice import (
     RuleReport,
     Step,
 )
+from gcnsim.results.column import Column, Form, Table, When
 from gcnsim.results.documents import (
     LinkTraffic,
     LinkUse,
@@ -63,3 +64,4 @@ from gcnsim.results.recommended import (
     SearchReport,
 )
 from gcnsim.results.row import KEYS, Row
+from gcnsim.results.tables import COLUMNS, FLAT, OF_SETTING, RESULTS

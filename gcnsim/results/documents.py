@@ -120,7 +120,7 @@ class StragglerReport:
     even_s: Seconds | None
     """Seconds per iteration if all parts were equal; null if that changes nothing."""
     text: Text
-    placed_s: Seconds | None = None
+    placed_s: Seconds | None = field(default=None, metadata=SINCE)
     """Seconds per iteration of these parts with `partition.placement: balanced`; null if that is no next step."""
 
 

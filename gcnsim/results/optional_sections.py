@@ -176,11 +176,9 @@ class TargetRow:
     seconds: Amount | None
     seconds_low: Amount | None
     seconds_high: Amount | None
-    usd: Amount | None
-    """On the cheapest rented devices of the catalogue; null if no price is known."""
     source: Text
     cost: Amount | None = field(default=None, metadata=SINCE)
-    """The same cost."""
+    """In the currency; null if no price is known."""
     currency: Currency | None = field(default=None, metadata=SINCE)
     failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
     other_pricing: OtherPricing | None = field(default=None, metadata=OMIT_IF_NONE)

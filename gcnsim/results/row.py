@@ -26,8 +26,9 @@ from gcnsim.core.shapes import (
     Text,
     by_field,
 )
-from gcnsim.core.units import bandwidth
+from gcnsim.core.units import bandwidth, format_gbps
 from gcnsim.methods import has_knob, is_method
+from gcnsim.results.column import Column, Form, Table, When, column
 
 LIMIT: Final = Nested(
     "limited_by",
@@ -49,7 +50,7 @@ _JUDGED: Final[Mapping[str, Any]] = {JUDGED: True}
 """Metadata of a field that exists only if there is a recommended setting."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One method with one setting of its knobs on one machine; of the slowest worker, mean over the measured
     iterations. iteration_s = compute_s + exposed_comm_s + exposed_other_s.
@@ -57,56 +58,182 @@ class Row:
     Unknown values are None or empty.
     """
 
-    dataset: Text
-    """Name of the dataset or graph."""
-    device: Text
-    """Device of every server; if servers differ, one after the other, separated by commas."""
-    gpus: OneOrMore
-    bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
+    dataset: Text = column("dataset", "The dataset, or the file of the graph.", Form.TEXT, Table.USUAL, When.DIFFERS)
+    host: Text | None = column(
+        "host",
+        "The server, by its name in the catalogue.",
+        Form.TEXT,
+        Table.USUAL,
+        When.DIFFERS,
+        default=None,
+        json=OMIT_IF_NONE,
+    )
+    """Only if rows differ in host or GPUs per server."""
+    gpus: OneOrMore = column(
+        "GPUs", "Number of GPUs, one part of the graph each.", Form.NUMBER, Table.USUAL, When.DIFFERS
+    )
+    gpus_per_server: OneOrMore | None = column(
+        "GPUs per\nserver",
+        "GPUs in one server; the last may hold fewer.",
+        Form.NUMBER,
+        Table.USUAL,
+        When.DIFFERS,
+        brief="GPUs/\nserver",
+        default=None,
+        json=OMIT_IF_NONE,
+    )
+    """Only if rows differ in host or GPUs per server."""
+    device: Text = column(
+        "device",
+        "The GPU, by its name in the catalogue; if servers differ, one after the other, separated by commas.",
+        Form.TEXT,
+        Table.USUAL,
+        When.DIFFERS,
+    )
+    bandwidth_bytes_per_s: float = column(
+        "bandwidth",
+        "Bandwidth of each server's network card.",
+        Form.TEXT,
+        Table.USUAL,
+        When.DIFFERS,
+        brief="band-\nwidth",
+        key="bandwidth",
+        json=NIC_BANDWIDTH,
+    )
     """Bandwidth of each server's network card, with its unit: 15Gbps."""
-    method: Text
-    tau: Staleness
-    epsilon: SamplingRate
-    rate: SentShare
-    cache_fraction: Share
-    iteration_s: Positive
-    """Seconds per iteration."""
+    method: Text = column("method", "The training method that is simulated.", Form.TEXT, Table.USUAL)
+    tau: Staleness = column(
+        "tau",
+        "Staleness: age, in iterations, of the boundary rows that an iteration reads; 0: it waits for current rows.",
+        Form.NUMBER,
+        Table.ASKED,
+        also=Column(
+            "knobs",
+            "The knobs of the method that identify the setting; those that all rows share are in the heading.",
+            Form.KNOBS,
+            Table.USUAL,
+            usual=24,
+            key="knobs",
+        ),
+    )
+    epsilon: SamplingRate = column(
+        "eps",
+        "Sampling rate: the expected share of each node's edges that an iteration draws.",
+        Form.NUMBER,
+        Table.ASKED,
+    )
+    rate: SentShare = column(
+        "rate",
+        "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN).",
+        Form.NUMBER,
+        Table.ASKED,
+    )
+    cache_fraction: Share = column(
+        "cache", "Share of a worker's boundary nodes whose input features its GPU keeps.", Form.PERCENT, Table.ASKED
+    )
+    setting: str = column(
+        "other\nknobs", "Knobs without a column of their own, if they differ from the default.", Form.WORDS, Table.ASKED
+    )
+    iteration_s: Positive = column(
+        "{unit} per\niteration",
+        "Time of one iteration on the slowest worker, mean over the measured iterations. It is the sum of compute, "
+        "exposed communication and the rest.",
+        Form.SECONDS,
+        Table.ASKED,
+        also=Column(
+            "{unit} per iteration\n(range)",
+            "Time of one iteration on the slowest worker, mean over the measured iterations, and its 90 % interval.",
+            Form.TIME,
+            Table.USUAL,
+            brief="{unit} per iter.\n(range)",
+            key="time",
+        ),
+    )
     iteration_s_low: Positive | None
     """Low end of the 90 % interval. Null where it was not asked for."""
-    iteration_s_high: Positive | None
+    iteration_s_high: Positive | None = column(
+        "low-high\n{unit}", "The 90 % interval of the iteration time.", Form.ENDS, Table.ASKED, key="interval"
+    )
     """High end of the interval."""
-    compute_s: Seconds
-    """Aggregation, layer updates and loss, forward and backward."""
-    exposed_comm_s: Seconds
-    """Communication that the iteration waits for."""
-    exposed_other_s: Seconds
-    """Sampling, optimizer and everything else."""
-    hidden_comm_s: Seconds
-    """Communication that overlaps with other work."""
-    sampling_s: Seconds
-    """Drawing the sample and looking rows up in the cache, hidden or not."""
-    gpu_utilization: Share
-    """Busy compute time over iteration time, mean over the GPUs."""
-    nic_utilization: Share
-    """Share of the time that the busiest direction of the busiest network card is in use."""
-    cache_hit_rate: Share
-    """Share of the boundary rows needed at the input layer that the cache holds."""
-    nic_bytes: Bytes
-    """Bytes sent per iteration by the busiest server NIC."""
-    speedup_vs_full_graph: Positive | None
-    """Full-graph iteration time divided by epoch_s; null if full-graph training cannot be predicted."""
+    iterations_per_epoch: OneOrMore = column(
+        "iterations\nper epoch",
+        "Iterations in which every training node is used once: 1 if each iteration uses all of them.",
+        Form.NUMBER,
+        Table.WIDE,
+        When.BATCHES,
+    )
+    epoch_s: Positive = column(
+        "{unit} per\nepoch",
+        "Time of one epoch, which may have several iterations.",
+        Form.SECONDS,
+        Table.USUAL,
+        When.BATCHES,
+    )
+    speedup_vs_full_graph: Positive | None = column(
+        "speed-up",
+        "Time of a full-graph iteration divided by the time of this epoch, on the same cluster; -: unknown.",
+        Form.TIMES,
+        Table.USUAL,
+        brief="speed\nup",
+        keep=2,
+    )
+    known_loss: float | None = column(
+        "accuracy\nlost",
+        "Points of test accuracy behind full-graph training, as measured on other graphs; the most of any of them, 0: "
+        "none beyond the spread of seeds, -: not known. Accuracy is not predicted.",
+        Form.NUMBER,
+        Table.USUAL,
+        brief="acc.\nlost",
+        keep=3,
+        default=None,
+        json=OMIT_IF_NONE,
+    )
+    compute_s: Seconds = column(
+        "compute\n{unit}",
+        "Time the GPU spends on aggregation, layer updates and loss, forward and backward.",
+        Form.SECONDS,
+        also=Column(
+            "compute|\nwaiting %",
+            "Percentage of the iteration in which the slowest worker's GPU computes, and in which it waits for "
+            "communication; the rest is sampling, optimizer and all else.",
+            Form.SHARES,
+            Table.USUAL,
+            brief="comp|\nwait %",
+            keep=5,
+            key="shares",
+        ),
+    )
+    exposed_comm_s: Seconds = column(
+        "exposed\ncomm {unit}",
+        "Communication that overlaps with no other work: the iteration waits for it.",
+        Form.SECONDS,
+    )
+    hidden_comm_s: Seconds = column(
+        "hidden\ncomm {unit}",
+        "Communication that runs at the same time as other work. It costs bandwidth but no time.",
+        Form.SECONDS,
+    )
+    exposed_other_s: Seconds = column(
+        "other\n{unit}",
+        "Sampling, optimizer and everything else that is neither computation nor exposed communication.",
+        Form.SECONDS,
+    )
+    sampling_s: Seconds = column(
+        "sample\n{unit}",
+        "Time spent on drawing the sample and looking rows up in the cache, hidden or not.",
+        Form.SECONDS,
+    )
     bottleneck: Text
-    iterations_per_epoch: OneOrMore
-    """Model updates in which every training node is used once; 1 except with mini-batches."""
-    epoch_s: Positive
-    """Seconds of that many iterations."""
-    setting: str
-    """Knobs without a field of their own, if they differ from the default."""
-    memory_bytes: Bytes | None = None
-    """Peak memory of the worker that is nearest its GPU's limit; null for methods without a formula for it."""
-    fits: bool | None = None
-    """Whether this fits its GPU; null if unknown."""
-    limited_by: Text = field(default="", metadata=LIMIT.at("text"))
+    limited_by: Text = column(
+        "limited by",
+        "The resource that would shorten the iteration most if it were infinitely fast.",
+        Form.WORDS,
+        Table.USUAL,
+        keep=3,
+        usual=26,
+        default="",
+        json=LIMIT.at("text"),
+    )
     limited_by_kind: Text = field(default="", metadata=LIMIT.at("kind"))
     limited_by_share: Share | None = field(default=None, metadata=LIMIT.at("share"))
     """Share of the iteration that would be saved if this resource were infinitely fast."""
@@ -114,31 +241,99 @@ class Row:
     """The same for all resources of its kind; null in answers of version 0.1."""
     limited_by_worker: Rank | None = field(default=None, metadata=LIMIT.at("worker", null=True))
     """The worker that owns the resource, or has the most work on it; null if no worker does."""
-    usd_per_1000_iterations: Amount | None = None
-    """US dollars per 1,000 iterations on rented GPUs, at the lowest known price; null if none is known."""
+    memory_bytes: Bytes | None = column(
+        "{unit}\nper GPU",
+        "Peak memory of the worker that is nearest to its GPU's limit; !: it does not fit.",
+        Form.MEMORY,
+        Table.USUAL,
+        brief="{unit}/\nGPU",
+        keep=1,
+        default=None,
+    )
+    fits: bool | None = None
+    """Whether this fits its GPU; null if unknown."""
+    gpu_utilization: Share = column(
+        "GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs.", Form.SHARE
+    )
+    nic_utilization: Share = column(
+        "NIC\nbusy", "Share of the time that the busiest direction of the busiest network card is in use.", Form.SHARE
+    )
+    cache_hit_rate: Share = column(
+        "cache\nhits", "Share of the boundary rows needed at the input layer that the cache holds.", Form.SHARE
+    )
+    nic_bytes: Bytes = column(
+        "NIC\n{unit}",
+        "Bytes sent per iteration by the busiest server's network card.",
+        Form.BYTES,
+        also=Column(
+            "NIC\n{unit}",
+            "Bytes sent per second by the busiest server's network card, mean over an iteration.",
+            Form.BYTE_RATE,
+            key="nic_bytes_per_s",
+        ),
+    )
     currency: Currency | None = field(default=None, metadata=COST.at("currency"))
-    cost_per_hour: Amount | None = field(default=None, metadata=COST.at("per_hour"))
-    cost_per_iteration: Amount | None = field(default=None, metadata=COST.at("per_iteration"))
-    cost_per_1000_iterations: Amount | None = field(default=None, metadata=COST.at("per_1000_iterations"))
-    cost_per_epoch: Amount | None = field(default=None, metadata=COST.at("per_epoch"))
+    cost_per_hour: Amount | None = column(
+        "USD per\nhour",
+        "Price of the machine per hour, in US dollars.",
+        Form.MONEY,
+        Table.ASKED,
+        default=None,
+        json=COST.at("per_hour"),
+    )
+    cost_per_iteration: Amount | None = column(
+        "USD per\niteration",
+        "Price of one iteration.",
+        Form.MONEY,
+        Table.ASKED,
+        default=None,
+        json=COST.at("per_iteration"),
+    )
+    cost_per_1000_iterations: Amount | None = column(
+        "USD per\n1,000 iter.",
+        "Price of 1,000 iterations on rented machines, in US dollars.",
+        Form.MONEY,
+        Table.USUAL,
+        brief="$ per\n1k it",
+        keep=4,
+        default=None,
+        json=COST.at("per_1000_iterations"),
+    )
+    cost_per_epoch: Amount | None = column(
+        "USD per\nepoch",
+        "Price of an epoch, in which every training node is used once.",
+        Form.MONEY,
+        Table.ASKED,
+        default=None,
+        json=COST.at("per_epoch"),
+    )
     price: Text | None = field(default=None, metadata=COST.at("price"))
     """The hourly price behind the costs."""
     price_of: Text | None = field(default=None, metadata=COST.at("of", null=True, late=True))
     """The instance whose price per GPU that is, if the machine's servers are no such instances; null if they are."""
-    host: Text | None = field(default=None, metadata=OMIT_IF_NONE)
-    """Host of the servers; only if rows differ in host or GPUs per server."""
-    gpus_per_server: OneOrMore | None = field(default=None, metadata=OMIT_IF_NONE)
-    """GPUs in one server (the last may hold fewer); only if rows differ in host or GPUs per server."""
     may_be_recommended: bool | None = field(default=None, metadata={**_JUDGED, NULL: False})
     excluded_because: str | None = field(default=None, metadata=_JUDGED)
     """Why it may not be recommended; null if it may."""
     recommended: bool = field(default=False, metadata=_JUDGED)
-    vs_recommended_low: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("low")})
+    vs_recommended_low: float | None = column(
+        "against\nrecommended",
+        "How much longer (+) or shorter (-) than the recommended setting: the 90 % interval of the paired difference; "
+        "`=`: no clear difference.",
+        Form.DIFFERENCE,
+        key="vs_recommended",
+        default=None,
+        json={**_JUDGED, **DIFFERENCE.at("low")},
+    )
     """90 % interval, low end."""
     vs_recommended_high: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("high")})
     """90 % interval, high end."""
     distinguishable: bool | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("distinguishable")})
     """Whether the interval excludes zero."""
+
+    @property
+    def bandwidth(self) -> str:
+        """The bandwidth of each server's network card in network units: `15Gbps`."""
+        return format_gbps(self.bandwidth_bytes_per_s)
 
     @property
     def nic_bytes_per_s(self) -> float:
@@ -167,8 +362,8 @@ class Row:
         """The row as plain data, as the JSON schemas have it."""
         data = by_field(self)
         if self.may_be_recommended is None:
-            data = {key: value for key, value in data.items() if key not in _BESIDE}
-        return {key: data[key] for key in _MACHINE} | data
+            return {key: value for key, value in data.items() if key not in _BESIDE}
+        return data
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -190,10 +385,7 @@ class Row:
 
 
 KEYS: Final[tuple[str, ...]] = tuple(entry.name for entry in fields(Row))
-"""The fields of a row: first the machine, then the keys of plain data in order, flattened."""
-
-_MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
-"""The keys of plain data that come first, in their order."""
+"""The fields of a row, which are the keys of plain data, flattened."""
 
 _BESIDE: Final = frozenset(
     entry.metadata[INSIDE].key if INSIDE in entry.metadata else entry.name

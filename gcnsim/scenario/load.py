@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from gcnsim.core.errors import FileError, ScenarioError, nearest
+from gcnsim.core.errors import FileError, ScenarioError, UnitError, nearest
 from gcnsim.core.fields import FieldRule, denied, read_fields, rule_of, unknown_schema
 from gcnsim.core.yaml_files import parse_yaml, read_yaml
 from gcnsim.methods import Method, all_knobs
@@ -121,8 +121,25 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     raw["cluster"] = with_brought(raw.get("cluster", {}))
     fill_measured(raw)
     raw["cluster"] = with_brought(raw["cluster"])  # a file of measured compute times may have named the device
-    sections = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
+    sections = {section: _read_section(kind, raw.get(section, {}), section) for section, kind in plain.items()}
     return _build(name, sections, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
+
+
+def compared(path: str, values: str) -> str:
+    """What compares several values of the field at `path`, where one is allowed."""
+    return f"gcnsim sweep --axis {path}={values} --out FOLDER compares several"
+
+
+def _read_section(kind: type, raw: Mapping[str, object], section: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, text in raw.items():
+        try:
+            values |= read_fields(kind, {key: text}, section)
+        except (ScenarioError, UnitError) as error:
+            if isinstance(text, str) and "," in text:
+                raise type(error)(f"{error}; {compared(f'{section}.{key}', text)}") from None
+            raise
+    return values
 
 
 def _build(name: str, sections: Mapping[str, dict[str, Any]], method: Method, faults: tuple[Fault, ...]) -> Scenario:

@@ -58,9 +58,9 @@ def _knobs() -> str:
 
 
 def _columns() -> str:
-    from gcnsim.report.answer.columns import MEANINGS
+    from gcnsim.results import COLUMNS
 
-    rows = [(f"`{key}`", meaning.says) for key, meaning in MEANINGS.items()]
+    rows = [(f"`{key}`", column.says) for key, column in COLUMNS.items()]
     return table(("number", "meaning"), rows)
 
 

@@ -224,7 +224,7 @@ FORMS: Final = (
         (
             Field("folder", "Folder of gcnsim sweep (in the --files folder)", paths=SWEEPS),
             Field("where", "Filters, separated by semicolons (iteration_s < 0.5)"),
-            Field("by", "Best by column", "iteration_s", sweep.COLUMNS, open=True),
+            Field("by", "Best by column", "iteration_s", sweep.SORTED_BY, open=True),
             Field("descending", "Largest first", "no", sweep.YES),
         ),
         sweep.options,

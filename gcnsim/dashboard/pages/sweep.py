@@ -18,6 +18,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.report.figures.parallel import parallel_data, parallel_figure
 from gcnsim.report.page.html import one_line
 from gcnsim.report.palette import THEMES
+from gcnsim.results import COLUMNS, OF_SETTING, RESULTS, Form
 
 SHOWN: Final = 10
 """The most points in the table."""
@@ -28,15 +29,7 @@ MOST_POINTS: Final = 100_000
 MOST_KEPT: Final = 4
 FASTEST: Final = "iteration_s"
 YES: Final = ("yes", "no")
-COLUMNS: Final = (
-    FASTEST,
-    "epoch_s",
-    "usd_per_1000_iterations",
-    "cost_per_epoch",
-    "memory_bytes",
-    "speedup_vs_full_graph",
-    "gpu_utilization",
-)
+SORTED_BY: Final = tuple(key for key in RESULTS if key in OF_SETTING and COLUMNS[key].form is not Form.WORDS)
 """Columns suggested for ordering; every other one works too."""
 
 
@@ -161,12 +154,12 @@ def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any
 
 
 def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
-    from gcnsim.report.answer.columns import MEANINGS, columns_of
+    from gcnsim.report.answer.columns import columns_of
     from gcnsim.report.result import row_of_record
 
     first = best[:SHOWN]
     keys = ["time"]
-    keys += [by] if by in MEANINGS and by != FASTEST else []
+    keys += [by] if by in COLUMNS and by != FASTEST else []
     more = columns_of(list(map(row_of_record, first)), [*keys, "speedup_vs_full_graph", "limited_by", "memory_bytes"])
     raw = [] if by in (FASTEST, *axes, *keys) else [by]
     # A path may be wrapped after its dot.

@@ -21,7 +21,7 @@ from gcnsim.dashboard.work import RECOMMENDED
 from gcnsim.methods import has_knob, methods
 from gcnsim.records.compute_facts import MeasuredCompute
 from gcnsim.records.compute_reading import measured_compute
-from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
@@ -370,7 +370,7 @@ def against(question: PageQuestion, rows: Sequence[Row], pinned: Sequence[Row], 
         return []
     now, then = _recommended(rows), _recommended(pinned)
     graph = files.name(first.graph) or then.dataset
-    machine = plain(", ".join((f"{graph}, {then.gpus} x {then.device} at {bandwidth_text(then)}", *first.links)))
+    machine = plain(", ".join((f"{graph}, {then.gpus} x {then.device} at {then.bandwidth}", *first.links)))
     return [
         html.A("A", href=outside(f"/{first.address()}")),
         f": {machine}, {_named(then)} {format_seconds(then.iteration_s)} per iteration. This is {_gain(then, now)}.",

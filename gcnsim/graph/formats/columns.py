@@ -1,8 +1,9 @@
 """The layout of an edge list: the column separator, the header line, and the two columns of the ends.
 
 It is determined from the first lines, and from comments before them, which edge lists of public collections use as a
-header. A header names the ends by two known words (`PAIRS`) or has two columns alone; without a header the first two
-columns of whole numbers are the ends. Anything else is refused: `--ends` says which.
+header. A header names the ends by two known words (`PAIRS`), or by two names that differ in the last letter alone
+(`gene1`, `gene2`); without a header the first two columns of whole numbers are the ends. Anything else is refused, for
+two columns of other names may number nodes of two kinds: `--ends` says which.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ PAIRS: Final = (
 _TWO_KINDS_PAIR: Final = ("user", "item")
 _FILLERS: Final = frozenset(("node", "nodes", "vertex", "id", "ids"))
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_NO_ENDS: Final = frozenset(
-    ("weight", "value", "time", "timestamp", "date", "label", "labels", "class", "type", "count", "rating", "score")
-)
-"""Names that leave no edge where a header has two columns."""
-
 _SAMPLE: Final = 50
 """The number of lines examined."""
 
@@ -278,11 +274,11 @@ def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], names: bo
     if header is None:
         return _first_numbers(rows, names, at)
     pairs = _pairs(header)
-    named = [k for k, name in enumerate(header) if name.strip()]
     if len(pairs) > 1:
         shown = " and ".join(f"{header[pair.source]}, {header[pair.target]}" for pair in pairs)
         raise FileError(f"{at}: the header names the ends of an edge twice ({shown}); {CHOOSE}")
-    if not pairs and len(named) == 2 and not any(_word(header[k]) in _NO_ENDS for k in named):
+    named = [k for k, name in enumerate(header) if name.strip()]
+    if not pairs and len(named) == 2 and len({_word(header[k])[:-1] for k in named}) == 1:
         return EndPlaces(named[0], named[1])
     if not pairs:
         listed = ", ".join(name or "''" for name in header)

@@ -12,24 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gcnsim.core.terminal import UNLIMITED, aligned, shown
-from gcnsim.report.answer.columns import LEAD, TEXT, Column
+from gcnsim.report.answer.columns import TextColumn
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-ALWAYS = (*LEAD, "time", "epoch_s")
-"""The columns that identify the row, and the times that it is sorted by."""
-
-IMPORTANCE = (
-    "memory_bytes",
-    "speedup_vs_full_graph",
-    "limited_by",
-    "usd_per_1000_iterations",
-    "cost_per_1000_iterations",
-    "shares",
-)
-"""The other columns to keep, most important first."""
 
 MARKS = ("* ", "  ")
 """The prefix of the recommended row, and of the others."""
@@ -37,19 +24,16 @@ MARKS = ("* ", "  ")
 FOLDED = 8
 """The least characters of a folded text column."""
 
-USUAL = {"limited_by": 26, "knobs": 24}
-"""The longest usual text of these columns; a rare longer one is folded before a column is dropped."""
-
 
 class TableLayout(NamedTuple):
     """The columns that fit, the spaces between them, and the keys of those that do not."""
 
-    columns: list[Column]
+    columns: list[TextColumn]
     gap: int
     left_out: tuple[str, ...]
 
 
-def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayout:
+def laid_out(make: Callable[[str, bool], list[TextColumn]], width: int) -> TableLayout:
     """The most important of the columns that `make(gap between knobs, brief headings)` returns, in order, in `width`.
 
     Rare long texts are folded first. If not even a row's name and time fit, the range is dropped, then all words are
@@ -59,8 +43,8 @@ def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayo
         columns = make(between, brief)
         if needed(columns, gap) <= width:
             return TableLayout(columns, gap, ())
-    for key, most in USUAL.items():
-        columns = [_narrowed(column, most) if column.key == key else column for column in columns]
+    for long in sorted((one for one in columns if one.column.usual), key=lambda one: -one.column.usual):
+        columns = [_narrowed(one, long.column.usual) if one.key == long.key else one for one in columns]
         if needed(columns, 1) <= width:
             return TableLayout(columns, 1, ())
     shown = _kept(columns, width)
@@ -71,31 +55,31 @@ def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayo
     return TableLayout(_folded(shown, width), 1, left_out)
 
 
-def _kept(columns: Sequence[Column], width: int) -> list[Column]:
+def _kept(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
     """The fixed columns, and the most important others that fit."""
-    shown = [column for column in columns if column.key in ALWAYS]
-    for key in IMPORTANCE:
-        more = [column for column in columns if column in shown or column.key == key]
+    shown = [one for one in columns if not one.column.keep]
+    for kept in sorted((one for one in columns if one.column.keep), key=lambda one: one.column.keep):
+        more = [one for one in columns if one in shown or one is kept]
         if needed(more, 1) <= width:
             shown = more
     return shown
 
 
-def needed(columns: Sequence[Column], gap: int) -> int:
+def needed(columns: Sequence[TextColumn], gap: int) -> int:
     """Characters of a line."""
     return len(MARKS[0]) + sum(column.width for column in columns) + gap * (len(columns) - 1)
 
 
-def _without_range(column: Column) -> Column:
+def _without_range(column: TextColumn) -> TextColumn:
     """Times alone."""
     head = column.head.split("\n")[0].replace(" per iter.", "")
-    return Column(column.key, head, tuple(cell.split("(")[0].rstrip() for cell in column.cells))
+    return replace(column, head=head, cells=tuple(cell.split("(")[0].rstrip() for cell in column.cells))
 
 
-def _folded(columns: list[Column], width: int) -> list[Column]:
+def _folded(columns: list[TextColumn], width: int) -> list[TextColumn]:
     """Fold the widest text columns until a line fits, or until nothing more can be folded."""
     while needed(columns, 1) > width:
-        long = max((column for column in columns if column.key in TEXT), key=lambda column: column.width, default=None)
+        long = max((one for one in columns if one.column.form.left), key=lambda one: one.width, default=None)
         if long is None or long.width <= FOLDED:
             return columns
         short = _narrowed(long, max(FOLDED, long.width - (needed(columns, 1) - width)))
@@ -103,7 +87,7 @@ def _folded(columns: list[Column], width: int) -> list[Column]:
     return columns
 
 
-def _narrowed(column: Column, most: int) -> Column:
+def _narrowed(column: TextColumn, most: int) -> TextColumn:
     """`column` with at most `most` characters per line."""
     head = "\n".join(fold(line, most) for line in column.head.split("\n"))
     return replace(column, head=head, cells=tuple(fold(cell, most) for cell in column.cells))
@@ -118,13 +102,13 @@ def fold(text: str, most: int) -> str:
     return "\n".join(textwrap.wrap(text, most, break_on_hyphens=False)) if len(text) > most else text
 
 
-def lines_of(columns: Sequence[Column], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
+def lines_of(columns: Sequence[TextColumn], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
     """The lines of the heading and of each row; text is aligned left, numbers right.
 
     A row has several lines if a cell is folded; only the first has the mark.
     """
     cells = list(zip(*(column.cells for column in columns), strict=True))
-    words = [column.key in TEXT for column in columns]
+    words = [one.column.form.left for one in columns]
     lines = aligned(cells, [column.head for column in columns], left=words, gap=gap, width=UNLIMITED)
     heights = [max(cell.count("\n") + 1 for cell in row) for row in cells]
     at = len(lines) - sum(heights)

@@ -1,6 +1,6 @@
 """Rows of an answer for the table, CSV, figures and page: their common and their distinguishing values.
 
-A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. Nested
+A CSV file has one line for each row: the keys of JSON in their order; seconds, bytes, shares unrounded. Nested
 values are flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not
 requested is the last line. Unknown values are empty.
 
@@ -11,49 +11,55 @@ control a terminal. Pages escape such text as well.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv as write_table
 from gcnsim.core.errors import ScenarioError, nearest, plural
-from gcnsim.core.units import format_gbps, format_number, format_seconds, range_text
+from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import ON_DEMAND
 from gcnsim.planning.capacity_goal import money
-from gcnsim.results import KEYS, Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
+from gcnsim.results import (
+    COLUMNS,
+    FLAT,
+    Assumed,
+    AssumptionEffect,
+    Form,
+    Row,
+    SimulationReport,
+    TargetRow,
+    WhatIf,
+    When,
+    to_plain,
+)
 
 
 def varies(rows: Sequence[Row], key: str) -> bool:
     """Whether `rows` hold more than one value of the column `key`."""
-    return len({value_of(row, key) for row in rows}) > 1
+    return len({getattr(row, key) for row in rows}) > 1
 
 
-def value_of(row: Row, key: str) -> Any:
-    """The row's value in the column `key`; None for a column that joins several."""
-    return bandwidth_text(row) if key == "bandwidth" else getattr(row, key, None)
-
-
-def bandwidth_text(row: Row) -> str:
-    """The bandwidth of its servers' NICs in network units: `15Gbps`."""
-    return format_gbps(row.bandwidth_bytes_per_s)
-
+MACHINE: Final = tuple(key for key, column in COLUMNS.items() if column.when is When.DIFFERS)
+"""The columns of the machine: shown if rows differ in them, otherwise in the title."""
 
 MANY: Final = 12
 """A table with more rows than this shows the first `FIRST` by default."""
 
 FIRST: Final = 10
 
-_SORTED_BY: Final = {"time": "iteration_s", "interval": "iteration_s_high", "bandwidth": "bandwidth_bytes_per_s"}
-"""Columns that are sorted by a field of another name."""
+_SORTED_BY: Final = {
+    **dict(zip(FLAT, FLAT, strict=True)),
+    **{key: column.of for key, column in COLUMNS.items() if column.form in (Form.TEXT, Form.TIME, Form.ENDS)},
+}
+"""What can be sorted by: by name, the field whose values are compared."""
 
 
 def checked_order(column: str) -> str:
     """A column to sort by, with `-` in front for descending order. Raises ScenarioError for one without an order."""
-    known = [*KEYS, *_SORTED_BY, "nic_bytes_per_s"]
-    if column.removeprefix("-") not in known:
-        raise ScenarioError(f"--sort: unknown column {column!r}; {nearest(column.removeprefix('-'), known)}")
+    if column.removeprefix("-") not in _SORTED_BY:
+        raise ScenarioError(f"--sort: unknown column {column!r}; {nearest(column.removeprefix('-'), _SORTED_BY)}")
     return column
 
 
@@ -65,8 +71,7 @@ def shown_rows(rows: Sequence[Row], sort: str | None, top: int | None) -> list[R
     most = (len(rows) if len(rows) <= MANY else FIRST) if top is None else top
     ordered = list(rows)
     if sort is not None:
-        name = sort.removeprefix("-")
-        key = _SORTED_BY.get(name, name)
+        key = _SORTED_BY[sort.removeprefix("-")]
         says = [row for row in rows if getattr(row, key) is not None]
         ordered = sorted(says, key=lambda row: getattr(row, key), reverse=sort.startswith("-"))
         ordered += [row for row in rows if getattr(row, key) is None]
@@ -94,27 +99,25 @@ def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _setting(row: Row, rows: Sequence[Row]) -> str:
     twins = [other for other in rows if other.method == row.method]
-    parts = {
+    return ", ".join(text for key, text in words_of(row).items() if varies(twins, key))
+
+
+def words_of(row: Row) -> dict[str, str]:
+    """What tells a row from others of a table, in words: by field, the machine first, then the method and its knobs."""
+    return {
+        "dataset": row.dataset,
         "gpus": plural(row.gpus, "GPU"),
         "device": row.device,
         "host": row.host or "",
         "gpus_per_server": f"{row.gpus_per_server} per server",
-        "bandwidth": bandwidth_text(row),
+        "bandwidth_bytes_per_s": row.bandwidth,
+        "method": row.method,
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",
         "rate": f"rate {row.rate:g}",
         "cache_fraction": f"cache {100 * row.cache_fraction:.4g}%",
         "setting": row.setting or "default knobs",
     }
-    return ", ".join(text for key, text in parts.items() if varies(twins, key))
-
-
-COLUMNS: Final = (
-    *("bandwidth" if key == "bandwidth_bytes_per_s" else key for key in KEYS),
-    "bandwidth_bytes_per_s",
-    "nic_bytes_per_s",
-)
-"""The fields of a row; its bandwidth in words and as a number, and the bytes a server sends per second."""
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:
@@ -122,15 +125,12 @@ def write_csv(path: str | Path, answer: WhatIf) -> None:
 
     Raises FileError if the file cannot be written.
     """
-    with atomic_write(path, text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([value_of(row, key) for key in COLUMNS] for row in answer.rows)
+    write_table(path, FLAT, [[getattr(row, key) for key in FLAT] for row in answer.rows])
 
 
 def columns_of_rows(answer: WhatIf) -> dict[str, list[Any]]:
     """The same rows column by column, for data frames."""
-    return {key: [value_of(row, key) for row in answer.rows] for key in COLUMNS}
+    return {key: [getattr(row, key) for row in answer.rows] for key in FLAT}
 
 
 def target_title_of(answer: WhatIf) -> str:
@@ -166,9 +166,7 @@ def until_done(row: TargetRow) -> str:
     if row.seconds is None:
         return row.source
     seconds = f"{format_seconds(row.seconds)}{range_text(row.seconds_low, row.seconds_high)}"
-    cost = "" if row.usd is None else f", {money(row.usd)} USD"
-    if row.cost is not None and row.currency is not None:
-        cost = f", {money(row.cost)} {row.currency}"
+    cost = "" if row.cost is None else f", {money(row.cost)} {row.currency}"
     count = plural(row.iterations or 0, "iteration")
     return f"{seconds}{cost}: {count} ({row.source}){with_failures(row)}{_other_pricing(row)}"
 

@@ -5,15 +5,13 @@ Terminal, page and notebook print the same words. Missing parts of an answer are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gcnsim.core.errors import GcnsimError, plural
 from gcnsim.core.units import format_number, format_seconds, range_text
 from gcnsim.hardware import GENERIC_LINK, device, instance_of, is_host
 from gcnsim.planning.capacity_goal import money
-from gcnsim.report.answer.columns import MACHINE
-from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
+from gcnsim.report.answer.rows import MACHINE, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 
@@ -46,6 +44,8 @@ class StepText(NamedTuple):
     after: str
     iteration: str
     change: str
+    allowed: bool = True
+    """Whether it fits and the rule of the recommendation allows it."""
 
     @property
     def move(self) -> str:
@@ -53,13 +53,6 @@ class StepText(NamedTuple):
         if (self.knob, self.after) == EVEN:
             return "perfectly even partition (best case)"
         return f"{self.knob} {self.before} -> {self.after}"
-
-
-class SourceClauses(NamedTuple):
-    """One line of provenance: its label, and its clauses, most important first."""
-
-    name: str
-    clauses: tuple[str, ...]
 
 
 def title_of(answer: WhatIf) -> str:
@@ -141,14 +134,28 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     best = answer.recommendation
     reasons = [("why", best.why), ("confidence", best.confidence.text)]
     reasons += [("limited by", limit_text(best.row)), ("so", best.note or "")]
-    reasons += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    reasons += [("cost", cost_of(answer)), ("considered", best.rule.text)]
+    reasons += [("straggler", straggler_of(answer)), *asked_of(answer), ("considered", best.rule.text)]
     reasons += [("measure first", answer.certainty.measure_first or "")]
     out = [f"{excluded.what}: {excluded.why}" for excluded in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")
     reasons += [("" if index else "excluded", text) for index, text in enumerate(out)]
     return [(name, plain(text)) for name, text in reasons if text]
+
+
+def asked_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The recommended setting without faults, and its cost; empty texts where no faults or prices were given."""
+    return [("faults", plain(fault_free_of(answer))), ("cost", plain(cost_of(answer)))]
+
+
+def accuracy_of(answer: WhatIf) -> str:
+    """What the recommended setting is known to lose, unless that is nothing."""
+    lost = answer.recommendation.row.known_loss
+    if lost is None:
+        return "how much accuracy this setting loses is not known; python -m runtime.train shows it on your graph"
+    if not lost:
+        return ""
+    return f"lost {lost:g} points of accuracy where it was measured; python -m runtime.train shows it on your graph"
 
 
 def cost_of(answer: WhatIf) -> str:
@@ -235,11 +242,9 @@ def _same(row: Row, other: Row) -> bool:
 def _setting(row: Row, *, priced: bool) -> str:
     """A row in a clause: method, knobs, machine, time and, if not given elsewhere, price."""
     host = f" of {row.host}" if row.host else ""
-    machine = f"{row.gpus} x {row.device}{host} at {bandwidth_text(row)}"
-    price, currency = row.usd_per_1000_iterations, "USD"
-    if row.cost_per_1000_iterations is not None and row.currency is not None:
-        price, currency = row.cost_per_1000_iterations, row.currency
-    cost = "" if price is None or not priced else f", {format_number(price, 2)} {currency} per 1,000 iterations"
+    machine = f"{row.gpus} x {row.device}{host} at {row.bandwidth}"
+    price = row.cost_per_1000_iterations if priced else None
+    cost = "" if price is None else f", {format_number(price, 2)} {row.currency} per 1,000 iterations"
     return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 
@@ -254,6 +259,7 @@ def steps_of(answer: WhatIf) -> list[StepText]:
             change_of(step)
             + (", does not fit" if step.fits is False else "")
             + (f", excluded by {_option(step, answer.recommendation.rule)}" if step.too_approximate else ""),
+            step.fits is not False and not step.too_approximate,
         )
         for step in answer.next_steps
     ]
@@ -310,42 +316,33 @@ def no_effect_of(answer: WhatIf) -> list[tuple[str, str]]:
     return [(plain(no_effect.knob), plain(no_effect.why)) for no_effect in answer.no_effect]
 
 
-def sources_of(answer: WhatIf) -> list[SourceClauses]:
-    """One line each: the graph, the machine's figures, the paths between GPUs, the certainty, and how to reproduce the
-    answer.
-    """
-    provenance, sure = answer.provenance, answer.certainty
-    figures = provenance.device.split("; ")
+def sources_of(answer: WhatIf) -> list[tuple[str, str]]:
+    """The graph, the machine's figures, the paths between GPUs, the certainty, and how to reproduce the answer."""
+    told, sure = answer.provenance, answer.certainty
+    figures = told.device.split("; ")
     if any(varies(answer.rows, key) for key in MACHINE):
         # The provenance names one machine of several; only the common source of their figures is printed.
         figures = figures[1:] or figures
-    same = f"gcnsim {provenance.version}, seed {provenance.seed}, scenario {provenance.scenario_hash[:8]}"
-    sure_of = f"ranges: 90 % of {sure.draws} draws"
-    clauses = {
-        "graph": provenance.graph["text"].split("; "),
-        "machine": (*figures, *provenance.calibration.split("; ")),
-        "compute": () if provenance.measured_compute is None else tuple(provenance.measured_compute.text.split("; ")),
-        "links": () if provenance.measured_compute is None else (provenance.measured_compute.links,),
-        "between GPUs": ()
-        if provenance.between_gpus_basis is None
-        else tuple(provenance.between_gpus_basis.split("; ")),
-        "mini-batches": () if provenance.mini_batches is None else tuple(provenance.mini_batches.split("; ")),
-        "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
-        "similar questions": ()
-        if provenance.like_questions is None
-        else tuple(provenance.like_questions.text.split("; ")),
+    measured, like = told.measured_compute, told.like_questions
+    texts = {
+        "graph": told.graph["text"],
+        "machine": "; ".join((*figures, told.calibration)),
+        "compute": "" if measured is None else measured.text,
+        "links": "" if measured is None else measured.links,
+        "between GPUs": told.between_gpus_basis or "",
+        "mini-batches": told.mini_batches or "",
+        "certainty": f"{sure.label}; ranges: 90 % of {sure.draws} draws; gcnsim {told.version}, seed {told.seed}, "
+        f"scenario {told.scenario_hash[:8]}; {sure.method}",
+        "similar questions": "" if like is None else like.text,
     }
-    return [SourceClauses(name, tuple(map(plain, clause))) for name, clause in clauses.items() if clause]
+    return [(name, plain(text)) for name, text in texts.items() if text]
 
 
-def clauses_within(clauses: Sequence[str], width: int) -> str:
-    """As many of the clauses as fit on a line, at least the first."""
-    text = clauses[0]
-    for clause in clauses[1:]:
-        if len(text) + len(clause) + 2 > width:
-            break
-        text = f"{text}; {clause}"
-    return text
+def more_of(answer: WhatIf) -> str:
+    """What a short answer leaves out, and how to see it."""
+    share = answer.recommendation.confidence.share
+    sure = "" if share is None else f" {_percent(share)}"
+    return f"--explain: why; confidence{sure}; what limits it; every step, source and assumption"
 
 
 def measured_of(answer: WhatIf) -> list[tuple[str, str]]:

@@ -1,9 +1,11 @@
-"""The answer in a terminal: a table with one line per row, then the summary, the next steps and the provenance.
+"""The answer in a terminal, short first: a table with one line per row, the recommendation, three next steps.
 
-It is legible without colour at every width. If the columns do not fit, long words are folded. The least important
+`explain` adds the reasons, all steps, and everything that the numbers are based on. What an option asked for (a
+measured time, energy, a target) is always printed.
+
+The text is legible without colour at every width. If the columns do not fit, long words are folded. The least important
 columns are left out and named below the table. `wide` prints them all and `columns` the requested ones, at any width. A
-notebook shows the short table and the summary, without scripts or figures. Texts on energy, and on buying against
-renting, are also those of pages.
+notebook shows the short table and the summary, without scripts or figures. Texts on energy are also those of pages.
 """
 
 from __future__ import annotations
@@ -18,22 +20,15 @@ from gcnsim.core.units import ELECTRICITY, ENERGY, POWER, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import COSTS, MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.columns import checked, columns_of, shown_keys
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, range_of, row_labels, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import EnergyReport, EnergyRow, Row, WhatIf
+from gcnsim.results import COLUMNS, EnergyReport, EnergyRow, Form, Row, WhatIf
 
 DEFAULT_WIDTH = 100
 """The width assumed for a pipe."""
-
-_JOINED = (
-    *("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction"),
-    *("cost_per_hour", "cost_per_iteration", "cost_per_epoch"),
-)
-WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
-"""All columns except those whose values are in other columns too."""
 
 _HELD = "\u2800"
 """A non-breaking space."""
@@ -46,17 +41,15 @@ def render_table(
     color: bool | None = None,
     wide: bool = False,
     columns: Sequence[str] | None = None,
-    provenance: bool = False,
-    assumptions: bool = False,
+    explain: bool = False,
     sort: str | None = None,
     top: int | None = None,
 ) -> str:
-    """The whole answer as text for a terminal `width` columns wide.
+    """The answer as text for a terminal `width` columns wide.
 
     width None: the terminal's width, DEFAULT_WIDTH in a pipe. color None: only if stdout is a terminal. wide: all
-    columns. columns: these, by their names in `MEANINGS`. provenance: the complete provenance instead of three lines.
-    assumptions: the effect of each assumption on the time. sort, top: as in `shown_rows`. Raises ScenarioError for an
-    unknown column.
+    columns. columns: these, by their names in `COLUMNS`. explain: everything, not only what decides. sort, top: as in
+    `shown_rows`. Raises ScenarioError for an unknown column.
     """
     keys = None if columns is None else checked(columns)
     rows = shown_rows(answer.fastest_first, None if sort is None else checked_order(sort), top)
@@ -64,23 +57,18 @@ def render_table(
         width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
         lit=sys.stdout.isatty() if color is None else color,
     )
-    _print_results(page, answer, rows, wide_keys(answer) if wide and keys is None else keys)
-    _print_answer(page, answer)
-    if assumptions:
+    _print_results(page, answer, rows, shown_keys(answer.fastest_first, wide=True) if wide and keys is None else keys)
+    _print_recommendation(page, answer, explain)
+    _print_asked(page, answer)
+    page.block("Warnings", provenance.warnings_of(answer))
+    if explain:
+        page.pairs("No effect", sentences.no_effect_of(answer))
         lines = tornado_lines(tornado_data(answer), page.width)
         _print_whole(page, "How much each assumption changes the time", lines)
-    _print_provenance(page, answer, provenance)
+        _print_provenance(page, answer)
+    else:
+        _print_note(page, sentences.more_of(answer))
     return page.text
-
-
-def render_short(answer: WhatIf) -> str:
-    """The answer in a few lines: its fastest rows as a table, and the summary."""
-    rows = answer.fastest_first
-    layout, best_rows = table_layout(rows, DEFAULT_WIDTH), fastest(rows, 8)
-    head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
-    body = [line for line, row in zip(lines, rows, strict=True) if row in best_rows]
-    left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
-    return "\n".join([*_title(answer, DEFAULT_WIDTH), *head, *body, *left, sentences.verdict_of(answer)])
 
 
 def fastest(rows: Sequence[Row], most: int) -> list[Row]:
@@ -92,18 +80,6 @@ def fastest(rows: Sequence[Row], most: int) -> list[Row]:
 def table_layout(rows: Sequence[Row], width: int) -> TableLayout:
     """The default columns of `rows` that fit `width`."""
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
-
-
-def wide_keys(answer: WhatIf) -> list[str]:
-    """The columns of a wide table that are not empty in all rows."""
-    rows = answer.fastest_first
-    empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
-    empty |= uninformative_costs(rows)
-    if all(row.vs_recommended_low is None for row in rows):
-        empty.add("vs_recommended")
-    if all(row.iterations_per_epoch == 1 for row in rows):
-        empty |= {"iterations_per_epoch", "epoch_s"}
-    return [key for key in WIDE if key not in empty]
 
 
 def _title(answer: WhatIf, width: int) -> list[str]:
@@ -141,14 +117,27 @@ def _print_results(page: Page, answer: WhatIf, rows: Sequence[Row], keys: Sequen
         _print_note(page, note)
     if layout.left_out:
         _print_note(page, f"too wide for {', '.join(layout.left_out)}; see --wide")
-    page.line()
+    if legend := legend_of(rows, shown_keys):
+        page.pairs("", legend)
+    else:
+        page.line()
+
+
+def legend_of(rows: Sequence[Row], keys: Collection[str]) -> list[tuple[str, str]]:
+    """What the knobs in a table of `rows` with the columns `keys` mean, and what a speed-up is over: a line each."""
+    named = {key for row in rows for key in row.knob_words()} if "knobs" in keys else set()
+    explained: list[str] = [key for key in ("tau", "epsilon", "rate") if key in named]
+    explained += ["cache_fraction"] * ("cache" in named)
+    explained += [key for key in ("speedup_vs_full_graph", "known_loss") if key in keys]
+    return [
+        (COLUMNS[key].head.replace("\n", " "), COLUMNS[key].says.partition(";")[0].removesuffix("."))
+        for key in explained
+    ]
 
 
 def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:
     """Explanations for columns `keys` of these rows that could look contradictory."""
-    if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
-        yield "speed-up: over full-graph training on the same machine"
-    priced = {"usd_per_1000_iterations", *COSTS} & set(keys)
+    priced = varies(answer.rows, "cost_per_hour") and any(COLUMNS[key].form is Form.MONEY for key in keys)
     borrowed = sorted({row.price_of for row in rows if row.price_of}) if priced else []
     if borrowed:
         yield f"prices: per GPU of {', '.join(borrowed)}; no price of this very machine is known"
@@ -162,28 +151,34 @@ def _print_note(page: Page, note: str) -> None:
         page.line(line, "dim")
 
 
-def _print_answer(page: Page, answer: WhatIf) -> None:
+FIRST_STEPS = 3
+"""The next steps that a short answer has."""
+
+
+def _print_recommendation(page: Page, answer: WhatIf, explain: bool) -> None:
     page.block("Recommendation", [sentences.verdict_of(answer)], end=False)
-    page.pairs("", sentences.reasons_of(answer))
-    page.pairs("Other machines", sentences.alternatives_of(answer))
     steps = sentences.steps_of(answer)
-    lines = [(step.move, f"{step.iteration}, {step.change}") for step in steps]
+    if explain:
+        page.pairs("", sentences.reasons_of(answer))
+    else:
+        # The other transport may change the time manyfold.
+        lines = [answer.provenance.between_gpus_basis or "", sentences.accuracy_of(answer)]
+        lines += [f"{name}: {text}" for name, text in sentences.asked_of(answer) if text]
+        page.block("", [provenance.plain(line) for line in lines if line], end=False)
+        steps = [step for step in steps if step.allowed][:FIRST_STEPS]
+    page.pairs("Next steps", [(step.move, f"{step.iteration}, {step.change}") for step in steps])
+
+
+def _print_asked(page: Page, answer: WhatIf) -> None:
+    """What only some questions ask for."""
+    page.pairs("Other machines", sentences.alternatives_of(answer))
     page.pairs("Measured beside predicted", sentences.measured_of(answer))
-    page.pairs("Next steps", lines)
-    page.pairs("No effect", sentences.no_effect_of(answer))
     page.block("Other partitions", sentences.partitions_of(answer))
     page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
     page.pairs("Energy at the machine, without its building", energy_of(answer))
 
 
-def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:
-    page.block("Warnings", provenance.warnings_of(answer))
-    if not whole:
-        sources = sentences.sources_of(answer)
-        room = page.width - max(len(source.name) for source in sources) - 4
-        items = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
-        page.pairs("Provenance (more: --provenance, --assumptions)", items)
-        return
+def _print_provenance(page: Page, answer: WhatIf) -> None:
     page.pairs("Analytic bounds of the long-run mean", provenance.bounds_of(answer))
     page.pairs("Provenance", provenance.provenance_of(answer))
     assumed = provenance.assumptions_of(answer)
@@ -217,7 +212,7 @@ def render_notebook(answer: WhatIf, most: int = 12) -> str:
         label=sentences.label_of(answer),
         verdict=sentences.verdict_of(answer),
         heads=[
-            (column.head.replace("-\n", "").split("\n"), "left" if column.key in TEXT else "right")
+            (column.head.replace("-\n", "").split("\n"), "left" if column.column.form.left else "right")
             for column in columns
         ],
         rows=shown,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.core.units import format_gbps, format_seconds, range_text
-from gcnsim.report.answer.rows import plain, varies
+from gcnsim.core.units import format_seconds, range_text
+from gcnsim.report.answer.rows import plain, varies, words_of
 from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, faded
 from gcnsim.results import Row
@@ -49,20 +49,6 @@ AXES: Final = {
     "cache": CurveAxis("cache_fraction", "cache (% of boundary rows)", 0.01, False, " % cached"),
 }
 """The axes by name."""
-
-_WORDS: Final = {
-    "dataset": "{}",
-    "device": "{}",
-    "gpus": "{} GPUs",
-    "bandwidth_bytes_per_s": "{}",
-    "method": "{}",
-    "tau": "tau {}",
-    "epsilon": "epsilon {:g}",
-    "rate": "rate {:g}",
-    "cache_fraction": "cache {}",
-    "setting": "{}",
-}
-"""Fields that distinguish rows, with the words for a line's name."""
 
 _KNOBS: Final = ("tau", "epsilon", "rate", "cache_fraction", "setting")
 
@@ -120,7 +106,7 @@ def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
     Of rows with equal values, the last one counts.
     """
     field = AXES[axis].field
-    apart = [key for key in _WORDS if key != field and varies(rows, key)]
+    apart = [key for key in words_of(rows[0]) if key != field and varies(rows, key)]
     held: dict[tuple[object, ...], dict[float, Row]] = {}
     for row in rows:
         held.setdefault(tuple(getattr(row, key) for key in apart), {})[float(getattr(row, field))] = row
@@ -129,7 +115,7 @@ def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
         ordered = [found[value] for value in sorted(found)]
         series.append(
             Series(
-                _name(ordered[0], _distinguishing(ordered[0], rows, apart)),
+                _name(ordered[0], rows, apart),
                 tuple(sorted(found)),
                 tuple(row.iteration_s for row in ordered),
                 tuple(row.iteration_s_low for row in ordered),
@@ -140,19 +126,12 @@ def curve_of_rows(rows: Sequence[Row], axis: str) -> Curve:
     return Curve(axis, tuple(sorted(series, key=lambda item: min(item.seconds))))
 
 
-def _distinguishing(row: Row, rows: Sequence[Row], apart: Sequence[str]) -> list[str]:
-    """The fields that name a row's line: of the knobs only those in which lines of its own method differ."""
+def _name(row: Row, rows: Sequence[Row], apart: Sequence[str]) -> str:
+    """What tells a row's line from others: of the knobs only those in which lines of its own method differ."""
     twins = [other for other in rows if other.method == row.method]
-    return [key for key in apart if key not in _KNOBS or varies(twins, key)]
-
-
-def _name(row: Row, apart: Sequence[str]) -> str:
-    values: dict[str, object] = {key: getattr(row, key) for key in apart or ["method"]}
-    if "bandwidth_bytes_per_s" in values:
-        values["bandwidth_bytes_per_s"] = format_gbps(row.bandwidth_bytes_per_s)
-    if "cache_fraction" in values:
-        values["cache_fraction"] = f"{100 * row.cache_fraction:.4g} %"
-    return plain(", ".join(_WORDS[key].format(value) for key, value in values.items() if value != ""))
+    named = [key for key in apart if key not in _KNOBS or varies(twins, key)]
+    words = words_of(row)
+    return plain(", ".join(words[key] for key in named or ["method"]))
 
 
 def curve_data(curve: Curve) -> CurveData:

@@ -17,9 +17,9 @@ from gcnsim.core.units import format_seconds, range_text
 from gcnsim.hardware.link_specs import LinkName
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
-from gcnsim.report.answer.rows import bandwidth_text, plain, varies
-from gcnsim.report.answer.table import energy_of, wide_keys
+from gcnsim.report.answer.columns import TextColumn, columns_of, shown_keys
+from gcnsim.report.answer.rows import plain, varies
+from gcnsim.report.answer.table import energy_of
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.convergence import Convergence, convergence_figure, convergence_of
 from gcnsim.report.figures.curves import AXES, Curve, curve_data, curve_figure, curve_of_rows, styled
@@ -28,12 +28,13 @@ from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import Tornado, tornado_data, tornado_figure
 from gcnsim.report.page.sections import Section, caption_of, write_report
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.results import LinkUse, Row, WhatIf
+from gcnsim.results import COLUMNS, Form, LinkUse, Row, WhatIf
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
+_KINDS = {Form.TEXT: "k", Form.TIME: "k", Form.KNOBS: "t", Form.WORDS: "t"}
+"""Kinds of cells that are no numbers (`Sheet`)."""
 
 
 def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: TimelineData) -> None:
@@ -71,8 +72,8 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve, timeline: Timelin
         moved=tornado_figure(tornado) if any(swing.reach for swing in tornado.swings) else None,
         swings=_swings(tornado),
         results=columns_sheet(columns, "Settings, the fastest first", best),
-        every_column=columns_sheet(columns_of(rows, wide_keys(answer)), "Every column", best),
-        reading=[(one_line(column.head), MEANINGS[column.key].says) for column in columns],
+        every_column=columns_sheet(columns_of(rows, shown_keys(rows, wide=True)), "Every column", best),
+        reading=[(one_line(shown.head), shown.column.says) for shown in columns],
         **_sources(answer),
     )
 
@@ -99,9 +100,9 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
-def columns_sheet(columns: Sequence[Column], caption: str, marked: Sequence[int] = ()) -> Sheet:
+def columns_sheet(columns: Sequence[TextColumn], caption: str, marked: Sequence[int] = ()) -> Sheet:
     """Columns of rows as a table; marked: places of rows that stand out."""
-    heads = [(one_line(column.head), _KINDS.get(column.key, "n")) for column in columns]
+    heads = [(one_line(shown.head), _KINDS.get(shown.column.form, "n")) for shown in columns]
     cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     return Sheet(caption, heads, cells, marked)
 
@@ -271,7 +272,7 @@ def first_sentence(first: Row, count: int, order: PointOrder) -> str:
     leads = f"The fastest of {of} is" if order.fastest else f"Of {of} {order.text}, the first is"
     setting = ", ".join((first.method, *first.knobs))
     return plain(
-        f"{leads} {setting} on {first.gpus} x {first.device} at {bandwidth_text(first)}: "
+        f"{leads} {setting} on {first.gpus} x {first.device} at {first.bandwidth}: "
         f"{format_seconds(first.iteration_s)} per iteration{range_text(first.iteration_s_low, first.iteration_s_high)}."
     )
 
@@ -282,7 +283,7 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
     Raises FileError.
     """
     columns = columns_of(first[:SHOWN])
-    if order.by in MEANINGS and order.by not in {column.key for column in columns}:
+    if order.by in COLUMNS and order.by not in {column.key for column in columns}:
         columns += columns_of(first[:SHOWN], [order.by])
     count = plural(len(rows), "point")
     table = columns_sheet(columns, f"The fastest of {count}" if order.fastest else f"{count}, {order.text}", (0,))

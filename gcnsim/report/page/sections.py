@@ -5,13 +5,12 @@ Timelines of one steady iteration also form a page, with a table of the spans of
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.core.atomic import atomic_write
+from gcnsim.core.atomic import write_csv
 from gcnsim.core.errors import plural
 from gcnsim.core.units import format_bytes, format_fraction, format_seconds, range_text
 from gcnsim.evidence.difference import PARTS
@@ -327,11 +326,11 @@ def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTim
 
 def write_timelines_csv(path: str | Path, timelines: Sequence[DrawnTimeline]) -> None:
     """Write one line per block of the timelines: seconds from the start of the iteration. Raises FileError."""
-    with atomic_write(path, text=True) as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(CSV_HEAD)
-        for name, data in timelines:
-            for block in data.blocks:
-                what = "; ".join(line.strip() for line in block.hover_text.splitlines())
-                row = (name, data.iteration, data.rows[block.row], str(block.phase), block.start_s, block.end_s, what)
-                table.writerow(row)
+    rows = []
+    for name, data in timelines:
+        for block in data.blocks:
+            what = "; ".join(line.strip() for line in block.hover_text.splitlines())
+            rows.append(
+                (name, data.iteration, data.rows[block.row], str(block.phase), block.start_s, block.end_s, what)
+            )
+    write_csv(path, CSV_HEAD, rows)

@@ -210,18 +210,18 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     question = ["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "2"]
-    assert main([*question, "--columns", "method,compute_s", "--provenance", "--assumptions"]) == 0
+    assert main([*question, "--columns", "method,compute_s", "--explain"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[1:3] == ["           compute", "  method         s"]
     assert all(
         part in text
         for part in ("How much each assumption changes the time", "t4.spmm_efficiency", "Analytic bounds", "engine")
     )
-    assert "more: --provenance" not in text
+    assert "--explain" not in text
     assert main([*question, "--wide"]) == 0
     text = capsys.readouterr().out
     assert all(head in text.splitlines()[2] for head in ("dataset", "knobs", "limited by", "busy"))
-    assert "more: --provenance" in text
+    assert "(--explain: why; confidence" in text
 
 
 @pytest.mark.parametrize("command", [["what-if"], ["simulate", "no.yaml"]])
@@ -276,6 +276,15 @@ BAD = [
     (["--bandwidth", ","], "--bandwidth"),
     (["--columns", "method,tme"], "--columns: unknown column 'tme'; did you mean 'time'?"),
     (["--html", "no/such/folder/x.html", "--gpus", "1"], "cannot be written"),
+    (
+        ["--features", "602,301"],
+        "one is allowed; gcnsim sweep --axis workload.features=602,301 --out FOLDER compares several",
+    ),
+    (["--payload", "fp32,bf16"], "; gcnsim sweep --axis cluster.payload=fp32,bf16 --out FOLDER compares several"),
+    (
+        ["--set", "cluster.sampler_threads=1,4"],
+        "; gcnsim sweep --axis cluster.sampler_threads=1,4 --out FOLDER compares several",
+    ),
 ]
 
 

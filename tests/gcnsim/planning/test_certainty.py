@@ -168,7 +168,7 @@ def test_an_answer_says_what_to_measure_to_be_sure_of_its_setting() -> None:
     assert 0 < by_name[first] <= 1
     from gcnsim.report.answer.table import render_table
 
-    text = " ".join(render_table(answer.told, assumptions=True).split())
+    text = " ".join(render_table(answer.told, explain=True).split())
     said = re.search(
         r"to be sure of the choice, measure (\S+): it (?:moves the time most and )?decides in (\d+)%", text
     )

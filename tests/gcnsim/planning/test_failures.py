@@ -157,7 +157,7 @@ def test_only_spot_servers_are_interrupted() -> None:
 
 
 def _with_failures(seconds: float, high: float, failures: Failures) -> TargetRow:
-    row = TargetRow("pipegcn", 1, 1.0, 1.0, 2, 100, seconds, seconds / 2, high, None, "your figure")
+    row = TargetRow("pipegcn", 1, 1.0, 1.0, 2, 100, seconds, seconds / 2, high, "your figure")
     return replace(row, failures=failures.report(row, 1))
 
 

@@ -109,7 +109,7 @@ def test_answers_for_gpus_say_how_far_off_like_questions_were(tmp_path: Path) ->
         f"{content['rows']} measured rows, known when formulas were chosen: "
         f"median error {100 * content['median_error']:.0f} %"
     )
-    assert f"similar questions {first}" in " ".join(str(answer).split())
+    assert f"similar questions {first}" in " ".join(answer.explain().split())
     answer.to_html(tmp_path / "page.html")
     assert content["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
     advice = gcnsim.recommend(**question, **place, processes=1)

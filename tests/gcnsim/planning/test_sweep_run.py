@@ -24,9 +24,9 @@ from gcnsim.planning.sweep_folder import Folder
 from gcnsim.planning.sweep_points import points_of
 from gcnsim.planning.sweep_question import read_question
 from gcnsim.planning.sweep_run import run
-from gcnsim.planning.sweep_table import OF_ROW
 from gcnsim.planning.sweep_work import DONE, LOST, REFUSED, TOO_LARGE, Cores, answer
 from gcnsim.report.result import row_of_record
+from gcnsim.results import OF_SETTING
 from gcnsim.scenario import Scenario
 
 AXES = {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1", "run.seed": "0..2"}
@@ -77,7 +77,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     assert len(points) == len(answered.rows) == 42
     for row in answered.rows:
         point = points[_setting(row)]
-        assert {name: getattr(point, name) for name in OF_ROW} == {name: getattr(row, name) for name in OF_ROW}
+        assert {name: getattr(point, name) for name in OF_SETTING} == {name: getattr(row, name) for name in OF_SETTING}
 
 
 def _setting(row: Any) -> Any:

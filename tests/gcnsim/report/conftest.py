@@ -45,7 +45,6 @@ def _result(key: tuple[str, int, float, float], full: float) -> dict[str, Any]:
         "memory_bytes": 6.1e9,
         "fits": True,
         "limited_by": {"text": limit, "kind": "nic" if "NIC" in limit else "compute", "share": None, "worker": None},
-        "usd_per_1000_iterations": None,
         "may_be_recommended": True,
         "excluded_because": None,
         "recommended": key[3] == 0.25,
@@ -229,6 +228,13 @@ def _say_more(payload: dict[str, Any]) -> None:
     }
 
 
+def _cost(of_thousand: float) -> dict[str, Any]:
+    """Costs of a row, of which 1,000 iterations cost `of_thousand` USD."""
+    one = of_thousand / 1000
+    each = {"per_iteration": one, "per_1000_iterations": of_thousand, "per_epoch": one}
+    return {"currency": "USD", "per_hour": 3.156, **each, "price": "0.526 USD/h a GPU", "of": None}
+
+
 @pytest.fixture
 def answered(payload: dict[str, Any]) -> dict[str, Any]:
     """The payload with all that an answer says: the recommended setting is one that was not asked for."""
@@ -236,14 +242,14 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
         ratio = row["iteration_s"] / 0.25 - 1.0
         row |= {
             "limited_by": _limit(row),
-            "usd_per_1000_iterations": 0.877 * row["iteration_s"],
+            "cost": _cost(0.877 * row["iteration_s"]),
             "recommended": False,
             "vs_recommended": {"low": ratio - 0.1, "high": ratio + 0.1, "distinguishable": True},
         }
     parts = {"compute_s": 0.2, "exposed_comm_s": 0.03, "exposed_other_s": 0.02, "hidden_comm_s": 0.2}
     best = payload["results"][3] | parts | {"iteration_s": 0.25, "iteration_s_low": 0.21, "iteration_s_high": 0.31}
     best |= {"tau": 1, "epoch_s": 0.25, "cache_fraction": 0.3, "speedup_vs_full_graph": 8.2, "vs_recommended": None}
-    best |= {"recommended": True, "usd_per_1000_iterations": 0.0219}
+    best |= {"recommended": True, "cost": _cost(0.0219)}
     _recommend(payload, best)
     payload["no_effect"] = [{"knob": "rate", "why": "psc-gcn draws edges, not nodes"}]
     _say_more(payload)

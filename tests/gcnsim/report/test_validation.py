@@ -76,8 +76,9 @@ def test_text_has_the_milliseconds_of_each_run_and_the_interval(found: dict[str,
     assert lines[at + 5].split() == ["b1", "2,000", "1,000", "900", "1,100", "-50.0", "%", "b", "(outside)"]
 
 
-def test_csv_reads_back_every_number(found: dict[str, Any]) -> None:
-    rows = list(csv.DictReader(report.validation_csv(found).splitlines()))
+def test_csv_reads_back_every_number(found: dict[str, Any], tmp_path: Path) -> None:
+    report.write_validation(tmp_path, found)
+    rows = list(csv.DictReader((tmp_path / "validation.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 4
     for read, row in zip(rows, found["rows"], strict=True):
         assert {name: str(value) for name, value in row.items()} == read

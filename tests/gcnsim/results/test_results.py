@@ -77,7 +77,7 @@ def test_a_bandwidth_is_a_number_that_plain_data_have_as_networks_are_sold() -> 
 
 
 def test_the_machine_comes_first_where_rows_are_flat() -> None:
-    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth_bytes_per_s")
+    assert KEYS[:5] == ("dataset", "host", "gpus", "gpus_per_server", "device")
     assert KEYS[-1] == "distinguishable"
 
 

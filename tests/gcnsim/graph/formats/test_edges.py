@@ -302,7 +302,7 @@ def test_columns_that_number_two_kinds_of_nodes_make_two_ranges(tmp_path: Path, 
         ("u v\nann bob\nbob carl\n", 3),
         ("a b\nb c\n", 3),
         (",x1,x2\n0,ann,bob\n1,bob,carl\n", 3),
-        ("employee,manager\n10,20\n20,30\n", 3),
+        ("boss1,boss2\n10,20\n20,30\n", 3),
         ("source,target\nsource,b\nb,c\n", 4),
     ],
 )

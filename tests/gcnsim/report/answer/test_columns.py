@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from gcnsim.core.schemas import schema_of
 from gcnsim.report.answer import rows
-from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, columns_of, scale_of
+from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, columns_of, scale_of, shown_keys
 from gcnsim.report.answer.layout import Page, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import COLUMNS, labels_of, shared_knobs, write_csv
+from gcnsim.report.answer.rows import labels_of, shared_knobs, write_csv
 from gcnsim.report.answer.table import render_notebook
+from gcnsim.results import COLUMNS, FLAT, Form, Table
 from tests.gcnsim.results.made import answer_of
 
 
@@ -53,15 +55,15 @@ def test_a_difference_that_holds_zero_is_an_equal_sign(answered: dict[str, Any])
 
 
 def test_price_and_memory_are_columns_where_known(payload: dict[str, Any], answered: dict[str, Any]) -> None:
-    assert _cells(answered)["usd_per_1000_iterations"] == ("1.80", "1.44", "0.39", "0.37")
-    answered["results"][0] |= {"usd_per_1000_iterations": None, "memory_bytes": 17e9, "fits": False}
+    assert _cells(answered)["cost_per_1000_iterations"] == ("1.80", "1.44", "0.39", "0.37")
+    answered["results"][0] |= {"cost": None, "memory_bytes": 17e9, "fits": False}
     answered["results"][1]["memory_bytes"] = None
     cells = _cells(answered)
-    assert cells["usd_per_1000_iterations"][0] == "-"
+    assert cells["cost_per_1000_iterations"][0] == "-"
     assert cells["memory_bytes"] == ("15.8!", "-", "5.7", "5.7")
     for row in answered["results"]:
-        row |= {"usd_per_1000_iterations": None, "memory_bytes": None}
-    assert not {"usd_per_1000_iterations", "memory_bytes"} & set(_cells(answered))
+        row |= {"cost": None, "memory_bytes": None}
+    assert not {"cost_per_1000_iterations", "memory_bytes"} & set(_cells(answered))
 
 
 def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -> None:
@@ -165,8 +167,8 @@ def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
-    assert tuple(reader.fieldnames or ()) == COLUMNS
-    assert COLUMNS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    assert tuple(reader.fieldnames or ()) == FLAT
+    assert FLAT[:6] == ("dataset", "host", "gpus", "gpus_per_server", "device", "bandwidth")
     for row, result in zip(rows, payload["results"], strict=True):
         assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
         for key in ("iteration_s", "nic_bytes", "bottleneck", "epoch_s", "memory_bytes"):
@@ -175,7 +177,7 @@ def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path
 
 def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    answered["results"][0]["usd_per_1000_iterations"] = None
+    answered["results"][0]["cost"] = None
     write_csv(path, answer_of(answered))
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -183,7 +185,7 @@ def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[st
     assert [rows[4][key] for key in ("dataset", "device", "gpus", "bandwidth")] == ["reddit", "t4", "6", "15Gbps"]
     found = [rows[1][key] for key in ("limited_by", "limited_by_share", "limited_by_kind_share")]
     assert found == ["NIC of server 2", "0.33", "0.58"]
-    assert rows[0]["usd_per_1000_iterations"] == rows[4]["vs_recommended_low"] == ""
+    assert rows[0]["cost_per_1000_iterations"] == rows[4]["vs_recommended_low"] == ""
 
 
 def test_a_notebook_shows_the_verdict_and_the_fastest_rows(answered: dict[str, Any]) -> None:
@@ -221,3 +223,18 @@ def test_cells_by_value(payload: dict[str, Any]) -> None:
     assert cells["hidden_comm_s"] == ("0", "434", "352", "271")
     assert cells["cache_fraction"] == ("0%", "0%", "0%", "25%")
     assert cells["speedup_vs_full_graph"][3] == "4.92x"
+
+
+def test_a_column_is_declared_once_and_every_table_has_it(answered: dict[str, Any]) -> None:
+    """Text, files, schema and page read the field; nothing else lists columns."""
+    rows = answer_of(answered).results
+    for key, column in COLUMNS.items():
+        (text,) = columns_of(rows, [key])
+        assert (text.key, len(text.cells)) == (key, len(rows))
+        assert column.of in FLAT
+        assert key in FLAT or column.form in (Form.KNOBS, Form.TIME, Form.ENDS, Form.SHARES, Form.DIFFERENCE)
+    told = schema_of("what-if")["$defs"]["JudgedRow"]["properties"]
+    assert told["compute_s"]["description"] == COLUMNS["compute_s"].says
+    shown = set(shown_keys(rows, wide=True))
+    assert {key for key, column in COLUMNS.items() if column.table is Table.ASKED} & shown == set()
+    assert shown >= set(shown_keys(rows))

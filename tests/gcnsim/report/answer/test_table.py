@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,9 @@ from tests.gcnsim.results.made import answer_of
 
 def _rows(text: str, methods: tuple[str, ...] = ("full-graph", "pipegcn", "psc-gcn")) -> list[str]:
     """The lines of the table."""
-    table = text.split("\n\n")[0].split("  (too wide for")[0].splitlines()
+    table = re.split(r"  \(too wide for|\n  (?:tau|eps|rate|cache|speed-up) +[A-Z]", text.split("\n\n")[0])[
+        0
+    ].splitlines()
     return [line for line in table if any(method in line for method in methods)]
 
 
@@ -45,7 +48,7 @@ def test_an_unknown_column_is_refused_with_the_nearest(answered: dict[str, Any])
 
 
 def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> None:
-    text = " ".join(render_table(answer_of(answered), 200, color=False).split())
+    text = " ".join(render_table(answer_of(answered), 200, color=False, explain=True).split())
     message = (
         answered["recommendation"]["verdict"],
         "confidence 94 %: in 60 of 64 draws",
@@ -65,12 +68,34 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
     assert [part for part in message if part not in text] == []
 
 
-def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, Any]) -> None:
+def test_an_answer_is_short_first(answered: dict[str, Any]) -> None:
+    """Heading, table, legend, recommendation, three steps; asked-for sections and warnings; a line on the rest."""
+    document = answer_of(answered)
+    lines = render_table(replace(document, provenance=replace(document.provenance, warnings=())), 130, color=False)
+    table, decision, alternatives, rest = lines.rstrip().split("\n\n")
+    assert [line.split()[0] for line in table.splitlines()[3 + len(document.rows) :]] == [
+        "tau",
+        "eps",
+        "cache",
+        "speed-up",
+    ]
+    title, verdict, accuracy, steps = decision.splitlines()[:4]
+    assert (title, verdict, steps) == ("Recommendation", f"  {document.recommendation.verdict}", "Next steps")
+    assert "how much accuracy this setting loses is not known" in accuracy
+    assert len(decision.splitlines()) == 4 + 3
+    assert alternatives.startswith("Other machines\n")
+    assert rest.strip() == "(--explain: why; confidence 94 %; what limits it; every step, source and assumption)"
+
+
+def test_the_first_steps_are_those_that_may_be_taken(answered: dict[str, Any]) -> None:
+    answered["next_steps"][1] |= {"too_approximate": True}
+    assert "epsilon 0.1 -> 0.05" not in render_table(answer_of(answered), 130, color=False)
+    assert "epsilon 0.1 -> 0.05" in render_table(answer_of(answered), 130, color=False, explain=True)
+
+
+def test_sources_and_assumptions_are_printed_on_request(answered: dict[str, Any]) -> None:
     short = render_table(answer_of(answered), 100, color=False)
-    lines = short[short.index("Provenance") :].strip().splitlines()[1:]
-    assert [line.split()[0] for line in lines] == ["graph", "machine", "certainty"]
-    assert "UNCALIBRATED; ranges: 90 % of 64 draws; gcnsim 0.1.0, seed 0, scenario 8c5f0f1a" in lines[2]
-    whole = " ".join(render_table(answer_of(answered), 200, color=False, provenance=True).split())
+    whole = " ".join(render_table(answer_of(answered), 200, color=False, explain=True).split())
     document = answered["provenance"]
     basis = [item["basis"] for item in document["assumptions"]]
     assert all(part in whole for part in (document["interval"], document["scenario_hash"], "4 (2 to 9.5)", *basis))
@@ -79,7 +104,7 @@ def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, 
 
 def test_text_is_ascii_and_square_brackets_are_text_not_markup(answered: dict[str, Any]) -> None:
     answered["provenance"]["graph"]["text"] = "[bold]graph[/bold] :smile:"
-    text = render_table(answer_of(answered), 120, color=False)
+    text = render_table(answer_of(answered), 120, color=False, explain=True)
     assert "[bold]graph[/bold] :smile:" in text
     assert text.isascii()
 
@@ -108,13 +133,6 @@ def test_of_many_rows_ten_are_printed_and_the_others_counted(answered: dict[str,
     assert "  (3 more rows; --top N prints as many as you like, --csv writes all)" in lines
     assert sum(line.startswith("* ") for line in lines) == 1
     assert "more row" not in render_table(many, 120, color=False, top=13)
-
-
-def test_of_several_machines_it_says_what_the_speed_up_is_over(answered: dict[str, Any]) -> None:
-    note = "(speed-up: over full-graph training on the same machine)"
-    assert note not in render_table(answer_of(answered), 140, color=False)
-    answered["results"][0]["gpus"] = 8
-    assert note in render_table(answer_of(answered), 140, color=False)
 
 
 def test_a_row_that_waits_longer_than_it_computes_has_a_note(answered: dict[str, Any]) -> None:
@@ -201,11 +219,13 @@ def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: 
 
 def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> None:
     answered["scenario"]["cluster"] = {"device": "t4", "devices": ["t4", "a10g"], "gpus_per_server": 4}
-    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x unequal GPUs in 2 servers of 4, 15 Gbit/s"
+    assert (
+        sentences.title_of(answer_of(answered)) == "reddit, 6 x unequal GPUs in 2 servers of 4, 15 Gbit/s, 3.16 USD/h"
+    )
     del answered["scenario"]["cluster"]["devices"]
     for row in (*answered["results"], answered["recommendation"]["row"]):
         row["device"] = "my\x1bgpu.yaml"
-    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x my gpu.yaml in 2 servers of 4, 15 Gbit/s"
+    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x my gpu.yaml in 2 servers of 4, 15 Gbit/s, 3.16 USD/h"
 
 
 def test_an_unknown_order_is_a_line(answered: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ def test_page_leads_with_the_verdict_and_how_sure_it_is(answered: dict[str, Any]
     page = _page(tmp_path / "page.html", answered, curve)
     texts = [text.strip() for text in page.texts if text.strip()]
     assert texts[1:4] == [
-        "reddit, 6 x T4 in 3 servers of 2, 15 Gbit/s",
+        "reddit, 6 x T4 in 3 servers of 2, 15 Gbit/s, 3.16 USD/h",
         "UNCALIBRATED",
         answered["recommendation"]["verdict"],
     ]
