@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gcnsim.api.simulation import write_timeline
 from gcnsim.core.errors import ScenarioError
 from gcnsim.methods import Method
+from gcnsim.planning.space import Space
 from gcnsim.planning.study import Studies
-from gcnsim.planning.what_if import Grid, Progress, scenarios, sweep_bandwidth
+from gcnsim.planning.what_if import Progress, sweep_bandwidth
 from gcnsim.results import Row, WhatIf
 from gcnsim.scenario import Scenario, knob_text, rule_at
 from gcnsim.simulation import Result
@@ -31,13 +32,12 @@ class Answer:
     """The answer of a what-if: rows, recommendation, and ways to print and write them.
 
     `repr` and `str` give what the command line prints, `explain` what it prints with `--explain`; notebooks show the
-    table and the verdict. told: the results as dataclasses. studies, grid, base: what they were computed from.
+    table and the verdict. told: the results as dataclasses. studies, space: what they were computed from.
     """
 
     told: WhatIf
     studies: Studies
-    grid: Grid
-    base: Scenario
+    space: Space
     recommended: Result
     """The simulated run of the recommended setting."""
 
@@ -130,7 +130,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
     from gcnsim.report.figures.curves import Curve, MeasuredPoint
 
     best = answer.recommended.scenario
-    simulated = [scenario for scenario in scenarios(answer.base, answer.grid) if scenario.cluster == best.cluster]
+    simulated = [scenario for scenario in answer.space.settings() if scenario.cluster == best.cluster]
     series = bandwidth_series(answer.studies, best, list(dict.fromkeys([best, *simulated]))[:CURVES], progress)
     machine = rows_of_machine(answer.told)
     runs = [item for item in answer.told.measured or () if answer.told.results[item.row] in machine]

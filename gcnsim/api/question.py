@@ -23,7 +23,6 @@ from gcnsim.graph import Graph
 from gcnsim.hardware import PriceBook, kind_of_network
 from gcnsim.methods import (
     COMPARED,
-    DEFAULT,
     NO_OVERLAP,
     OVERLAP,
     all_knobs,
@@ -35,7 +34,8 @@ from gcnsim.methods import (
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.what_if import Extras, Grid, scenarios
+from gcnsim.planning.space import ANY_OVERLAP, MACHINES, METHODS, Space
+from gcnsim.planning.what_if import Extras
 from gcnsim.planning.what_if import what_if as _what_if
 from gcnsim.scenario import (
     SCHEMA,
@@ -49,13 +49,12 @@ from gcnsim.scenario import (
     rule_at,
 )
 from gcnsim.scenario.machine import refuse_no_effect
-from gcnsim.scenario.option import LIST, listed
-from gcnsim.scenario.question import Question, keywords, options
+from gcnsim.scenario.option import listed
+from gcnsim.scenario.question import Question, keywords
 from gcnsim.scenario.what_if import WhatIf
 from gcnsim.simulation import Result, refuse_undrawn
 from gcnsim.trace.stored_profile import is_profile
-from gcnsim.workload.caching import CacheSize, parse_cache
-from gcnsim.workload.knobs import KNOBS, RATE
+from gcnsim.workload.knobs import KNOBS
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -121,19 +120,6 @@ SERVER: Final = ("host", "gpus_per_server", "device")
 """Options that say what a server is."""
 
 
-def _lists(section: str) -> tuple[str, ...]:
-    """The fields of a section that may be asked for with several values, by their own names."""
-    return tuple(
-        name for name, option in options(WhatIf).items() if option.many == LIST and option.path == f"{section}.{name}"
-    )
-
-
-MACHINE: Final = _lists("cluster")
-BATCHES_ASKED: Final = ("batch", "fanout")
-"""Options of mini-batches alone, whose values multiply the rows of the methods that have them."""
-KNOBS_ASKED: Final = tuple(name for name in _lists("method") if name not in BATCHES_ASKED)
-
-
 @keywords(WhatIf)
 def what_if(question: WhatIf) -> Answer:
     """Predict the iteration time of every combination of the given values, and recommend a setting.
@@ -151,26 +137,24 @@ def what_if(question: WhatIf) -> Answer:
     (2, 'pipegcn')
     """
     graph = _graph(question)
-    base, grid, rule = _build_grid(question, graph)
+    space, rule = _space_of(question, graph)
     book = question.prices or PriceBook()
-    clusters = [scenario.cluster for scenario in scenarios(base, grid)]
-    book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
-    if (question.bandwidth or question.link) and all(cluster.servers == 1 for cluster in clusters):
+    book.refuse_idle({name for cluster in space.machines for name in (cluster.devices or (cluster.device,))})
+    if (question.bandwidth or question.link) and all(cluster.servers == 1 for cluster in space.machines):
         given = "--bandwidth" if question.bandwidth else "--link"
         question.note(f"{given}: moves nothing here: all GPUs are in one server (--gpus-per-server spreads them)")
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     answer = _what_if(
-        base,
-        grid,
+        space,
         question.say,
         question.processes or cores(),
         graph if isinstance(graph, Graph) else None,
-        target_of(question, dict.fromkeys((*grid.methods, *rule.methods))),
+        target_of(question, dict.fromkeys((*space.methods, *rule.methods))),
         rule,
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, site_of(question)),
         question.note,
     )
-    return Answer(answer.result, answer.studies, grid, answer.base, _requested_method(answer.chosen))
+    return Answer(answer.result, answer.studies, space, _requested_method(answer.chosen))
 
 
 def settings(**options: Any) -> list[Scenario]:
@@ -178,19 +162,18 @@ def settings(**options: Any) -> list[Scenario]:
 
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
-    base, grid, _ = asked(**options)
-    return scenarios(base, grid)
+    return asked(**options)[0].settings()
 
 
-def asked(**options: Any) -> tuple[Scenario, Grid, Rule]:
-    """What `what_if` reads in these options: the first machine, the values of each row, and what may be recommended.
+def asked(**options: Any) -> tuple[Space, Rule]:
+    """What `what_if` reads in these options: the settings, and what may be recommended.
 
     Raises GcnsimError like `settings`.
     """
     question = WhatIf(**options)
-    base, grid, rule = _build_grid(question, _graph(question))
-    refuse_undrawn(scenarios(base, grid))
-    return base, grid, rule
+    space, rule = _space_of(question, _graph(question))
+    refuse_undrawn(space.settings())
+    return space, rule
 
 
 def _graph(question: WhatIf) -> str | Path | Graph | None:
@@ -213,35 +196,64 @@ def graph_of(question: Question) -> str | Path | Graph | None:
     return from_object(graph)
 
 
-def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, Rule]:
-    """The question on its first machine, the values asked for, and what may be recommended."""
+def _space_of(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Space, Rule]:
+    """The settings that are asked for, and what may be recommended."""
     file = read_base(question.scenario)
-    machines = {name: values for name in MACHINE if (values := listed(getattr(question, name)))}
-    chosen, others = _own_knobs(question.overrides)
-    faults = read_injected(question.inject)
+    own, others = _own_knobs(question.overrides)
+    servers = _servers(question, graph, file, others)
+    base = replace(servers[0], faults=(*servers[0].faults, *read_injected(question.inject)))
+    knobs = own | question.knobs()
+    named = _named(question, file)
+    if question.method is None:
+        named = those_measured(named, base, question.note) or named
+    given = {path.removeprefix("method.") for path in knobs} | {*file.get("method", {})}
+    knobs |= rates_measured(named, base, given, question.overrides)
+    if base.method.overlap != NO_OVERLAP:
+        knobs = {ANY_OVERLAP: (base.method.overlap,)} | knobs
+        base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
+    every = dict.fromkeys(name for entry in named for name in (methods() if entry == "all" else [entry]))
+    for path, values in knobs.items():
+        knob = path.removeprefix("method.")
+        if knob != OVERLAP and not any(has_knob(name, knob) for name in every):
+            create_method(next(iter(every)), **{knob: values[0]})
+    optional = set(every) - set(named) if "all" in named else set()
+    axes = {MACHINES: _machines(question, [server.cluster for server in servers]), METHODS: tuple(every), **knobs}
+    space = Space(base, axes, frozenset(optional - set(() if base.cluster.measured_compute else COMPARED)))
+    _refuse_idle(space)
+    return space, _rule(None if question.method is None and named == list(COMPARED) else named, question)
+
+
+def _servers(
+    question: WhatIf, graph: str | Path | Graph | None, file: Mapping[str, Any], overrides: Sequence[str]
+) -> list[Scenario]:
+    """The question on every kind of server, with the first number of GPUs and the first bandwidth."""
+    several = {name: listed(getattr(question, name)) for name in (*SERVER, "gpus", "bandwidth")}
+    given = {name: values for name, values in several.items() if values}
     servers: list[Scenario] = []
-    for own in product(*(machines.get(name, [None]) for name in SERVER)):
-        first = {name: values[0] for name, values in machines.items()} | dict(zip(SERVER, own, strict=True))
+    for own in product(*(given.get(name, [None]) for name in SERVER)):
+        first = {name: values[0] for name, values in given.items()} | dict(zip(SERVER, own, strict=True))
         sections = sections_of(question, graph, first)
         if not servers:
             for note in replaced(file, sections):
                 question.note(note)
-        servers.append(base_of(sections, others, file))
-    base = replace(servers[0], faults=(*servers[0].faults, *faults))
-    knobs = {name: values for name in KNOBS_ASKED if (values := listed(getattr(question, name)))}
-    for name in BATCHES_ASKED:
-        if own_values := listed(getattr(question, name)):
-            chosen[name] = tuple(value for text in own_values for value in read_knob(f"method.{name}={text}")[1])
-    named = _named(question, file)
-    if question.method is None:
-        named = those_measured(named, base, question.note) or named
-    knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, question.overrides)
-    if base.method.overlap != NO_OVERLAP:
-        chosen = {OVERLAP: (base.method.overlap,)} | chosen
-        base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
-    clusters = tuple(dict.fromkeys(server.cluster for server in servers))
-    grid = _grid(base, named, machines, knobs, chosen, clusters)
-    return base, grid, _rule(None if question.method is None and named == list(COMPARED) else named, question)
+        servers.append(base_of(sections, overrides, file))
+    return servers
+
+
+def _machines(question: WhatIf, servers: Sequence[ClusterSpec]) -> tuple[ClusterSpec, ...]:
+    """Every server with every number of GPUs and every bandwidth that is asked for.
+
+    The first of each is as the server has it, since an override may have changed it.
+    """
+    gpus, bandwidths = question.values("gpus", first=1), question.values("bandwidth", first=1)
+    _refuse_networks(listed(question.bandwidth))
+    machines = [
+        replace(server, gpus=count, bandwidth=bandwidth)
+        for server in dict.fromkeys(servers)
+        for count in (server.gpus, *gpus)
+        for bandwidth in (server.bandwidth, *bandwidths)
+    ]
+    return tuple(dict.fromkeys(machines))
 
 
 def _named(question: WhatIf, file: Mapping[str, Any]) -> list[str]:
@@ -278,12 +290,12 @@ def _rule(named: Sequence[str] | None, question: WhatIf) -> Rule:
     return Rule.of(allowed_methods, question.min_sampling_rate, question.max_staleness)
 
 
-def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]]) -> None:
+def _refuse_idle(space: Space) -> None:
     """Raises ScenarioError for what would change no row."""
-    rows = [scenario.method for scenario in scenarios(base, grid)]
-    if OVERLAP in own and all(row.overlap != own[OVERLAP][0] for row in rows):
-        replace(rows[0], overlap=own[OVERLAP][0])  # what no row has is refused
-    refuse_no_effect([replace(server, gpus=gpus) for server in grid.servers or (base.cluster,) for gpus in grid.gpus])
+    rows = [setting.method for setting in space.settings()]
+    if all(row.overlap != space.overlap for row in rows):
+        replace(rows[0], overlap=space.overlap)  # what no row has is refused
+    refuse_no_effect(list(space.machines))
 
 
 def base_of(
@@ -304,61 +316,16 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
 
 
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
-    """Overrides of knobs that not every method asked for may have, with their values, and the other overrides."""
+    """Overrides of knobs that not every method asked for may have, with their values by path, and the other ones."""
     own, others = {}, []
-    own_names = {OVERLAP, *(all_knobs().keys() - KNOBS.keys())} if overrides else set()
+    paths = {f"method.{name}" for name in (OVERLAP, *(all_knobs().keys() - KNOBS.keys()))} if overrides else set()
     for text in overrides:
         path = text.partition("=")[0].strip()
-        if path.startswith("method.") and path.removeprefix("method.") in own_names:
-            name, values = read_knob(text)
-            own[name] = values
+        if path in paths:
+            own[path] = read_knob(text)[1]
         else:
             others.append(text)
     return own, others
-
-
-def _grid(
-    base: Scenario,
-    method: list[str],
-    machines: Mapping[str, list[Any]],
-    knobs: Mapping[str, Any],
-    own: Mapping[str, Any],
-    servers: tuple[ClusterSpec, ...] = (),
-) -> Grid:
-    """The values asked for; what was not asked stands where the base scenario has it."""
-    names = list(dict.fromkeys(name for entry in method for name in (methods() if entry == "all" else [entry])))
-    knobs = {name: [_knob(name, value) for value in values] for name, values in knobs.items()}
-    for knob, values in {**knobs, **own}.items():
-        if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
-            create_method(names[0], **{knob: values[0]})
-    _refuse_networks(machines.get("bandwidth", []))
-    stands = base.method if has_knob(base.method.name, "tau") else create_method(DEFAULT)
-    always = () if base.cluster.measured_compute else COMPARED
-    grid = Grid(
-        methods=tuple(names),
-        gpus=_distinct(machines, "gpus", base),
-        devices=() if len(servers) > 1 else (base.cluster.device,),
-        bandwidths=_distinct(machines, "bandwidth", base) if "bandwidth" in machines or len(servers) < 2 else (),
-        taus=tuple(knobs.get("tau", [stands.tau])),
-        epsilons=tuple(knobs.get("epsilon", [stands.epsilon])),
-        caches=tuple(knobs.get("cache", [stands.cache])),
-        rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
-        extra_knobs=tuple(own.items()) + ((("cache", tuple(knobs["cache"])),) if "cache" in knobs else ()),
-        optional=frozenset(names) - set(method) - set(always) if "all" in method else frozenset(),
-        servers=servers if len(servers) > 1 else (),
-    )
-    _refuse_idle(base, grid, own)
-    return grid
-
-
-def _knob(name: str, value: object) -> Any:
-    """A value of a knob. Raises ScenarioError or UnitError."""
-    return read_cache(value) if name == "cache" else rule_at(f"method.{name}")[0].read(value, f"method.{name}")
-
-
-def read_cache(value: object) -> CacheSize:
-    """A cache of any method, `auto` where it has that. Raises ScenarioError or UnitError."""
-    return parse_cache(value, "method.cache")
 
 
 def _refuse_networks(bandwidths: Sequence[Any]) -> None:
@@ -373,10 +340,3 @@ def _refuse_networks(bandwidths: Sequence[Any]) -> None:
 
 def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if value is not None}
-
-
-def _distinct(machines: Mapping[str, Sequence[Any]], name: str, base: Scenario) -> tuple[Any, ...]:
-    """The values asked for, the first as the scenario read it (an override may have changed it), none twice."""
-    rule, _ = rule_at(f"cluster.{name}")
-    others = [rule.read(entry, f"cluster.{name}") for entry in machines.get(name, [])[1:]]
-    return tuple(dict.fromkeys([getattr(base.cluster, name), *others]))

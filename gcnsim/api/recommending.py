@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.answer import bandwidth_series
-from gcnsim.api.question import base_of, graph_of, read_cache, sections_of
+from gcnsim.api.question import base_of, graph_of, sections_of
 from gcnsim.api.targets import site_of, target_of, those_measured
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.processes import cores
@@ -22,7 +22,7 @@ from gcnsim.methods import DEFAULT, method_type, methods
 from gcnsim.planning.capacity_answer import Question
 from gcnsim.planning.capacity_answer import recommend as _recommend
 from gcnsim.planning.capacity_goal import CONFIDENCE, MINIMISED, Goal, read_budget
-from gcnsim.planning.capacity_settings import Machines
+from gcnsim.planning.machines import Machines
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.study import Studies
 from gcnsim.planning.what_if import Progress
@@ -143,9 +143,11 @@ def recommend(recommendation: Recommend) -> Recommended:
     strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
     limit = recommendation.read("limit")
     site = site_of(recommendation)
-    question = Question(
-        _goal(recommendation), _machines(recommendation, graph), rule, book, target, limit, strict, site
-    )
+    knobs = recommendation.knobs()
+    if "method.epsilon" in knobs:
+        knobs["method.rate"] = knobs["method.epsilon"]
+    machines = _machines(recommendation, graph)
+    question = Question(_goal(recommendation), machines, knobs, rule, book, target, limit, strict, site)
     _refuse_contradictions(question, recommendation)
     _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
@@ -205,9 +207,6 @@ def _machines(question: Recommend, graph: str | Path | Graph | None) -> Machines
         bandwidths=question.values("bandwidth", "--bandwidth"),
         gpus=question.values("gpus", "--gpus"),
         gpus_per_server=question.gpus_per_server,
-        taus=question.values("tau"),
-        rates=question.values("epsilon"),
-        caches=tuple(map(read_cache, listed(question.cache))),
     )
 
 
@@ -222,11 +221,10 @@ def _refuse_contradictions(question: Question, requested: Recommend) -> None:
         raise ScenarioError(f"--host: an instance has GPUs and a network of its own; {other} contradicts it")
     least, most = question.rule.min_sampling_rate, question.rule.max_staleness
     recorded = question.target is not None and question.target.by_method and not question.strict
-    if not recorded and machines.rates and max(machines.rates) < least:
-        rate = max(machines.rates)
+    rate, tau = max(question.knobs.get("method.rate", (least,))), min(question.knobs.get("method.tau", (most,)))
+    if not recorded and rate < least:
         raise ScenarioError(f"--epsilon: {rate:g} is below --min-sampling-rate {least:g}; allow it with {rate:g}")
-    if not recorded and machines.taus and min(machines.taus) > most:
-        tau = min(machines.taus)
+    if not recorded and tau > most:
         raise ScenarioError(f"--tau: {tau} is more than --max-staleness {most}; allow it with {tau}")
     if goal.iteration_s is not None and goal.epoch_s is not None and goal.epoch_s < goal.iteration_s:
         raise ScenarioError(

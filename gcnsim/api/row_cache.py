@@ -46,8 +46,8 @@ class RowCache:
         Raises GcnsimError like `rows`.
         """
         self._notice_changes(options)
-        base, grid, rule = asked(**options)
-        chosen = recommended_setting(self._evaluator.studies(base), base, grid, rule)
+        space, rule = asked(**options)
+        chosen = recommended_setting(self._evaluator.studies(space.base), space, rule)
         return replace(self._evaluator.row(chosen), recommended=True)
 
     def _notice_changes(self, options: Mapping[str, Any]) -> None:

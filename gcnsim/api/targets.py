@@ -91,16 +91,16 @@ def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> li
 
 def rates_measured(
     names: Sequence[str], base: Scenario, fixed: Collection[str], overrides: Sequence[str]
-) -> dict[str, list[Any]]:
-    """The measured rates of the methods `names`, by knob, for knobs without a given value."""
+) -> dict[str, tuple[Any, ...]]:
+    """The measured rates of the methods `names`, by the path of the knob, for knobs without a given value."""
     measured = resolve_machine(base.cluster).measured
     if measured is None:
         return {}
     fixed = {*fixed, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
     own = [setting.knobs for setting in measured.settings if setting.method in names]
     rates = {
-        knob: sorted({item[knob] for item in own if item.get(knob) is not None})
+        f"method.{knob}": tuple(sorted({item[knob] for item in own if item.get(knob) is not None}))
         for knob in RATES
         if knob not in fixed and any(has_knob(name, knob) for name in names if name != "all")
     }
-    return {knob: values for knob, values in rates.items() if values}
+    return {path: values for path, values in rates.items() if values}

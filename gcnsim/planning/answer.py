@@ -19,7 +19,7 @@ from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
 from gcnsim.planning.rows import cost_of, device_of, lacking, rent_of, row_of
-from gcnsim.planning.settings import Grid, overlap_of
+from gcnsim.planning.space import Space
 from gcnsim.planning.study import Studies
 from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
@@ -32,9 +32,9 @@ class RowEstimate(NamedTuple):
     baseline_s: float | None
 
     @classmethod
-    def of(cls, studies: Studies, scenario: Scenario, grid: Grid) -> RowEstimate:
+    def of(cls, studies: Studies, scenario: Scenario, space: Space) -> RowEstimate:
         """Return the row of a setting. The full-graph baseline uses the overlap of the question."""
-        compared = comparable(studies, scenario, grid)
+        compared = comparable(studies, scenario, space)
         full = None if compared is None else studies.result(compared)
         # What does not fit is compared with nothing.
         baseline_s = None if full is None or full.fits is False else full.metrics.iteration_s
@@ -46,10 +46,10 @@ class RowEstimate(NamedTuple):
         return self.estimate.scenario
 
 
-def comparable(studies: Studies, scenario: Scenario, grid: Grid) -> Scenario | None:
+def comparable(studies: Studies, scenario: Scenario, space: Space) -> Scenario | None:
     """Return the full-graph training that a setting is compared with, with the overlap of the question; None for
     mini-batches whose graph has no known boundary on so many GPUs."""
-    compared = baseline_of(scenario, overlap_of(grid))
+    compared = baseline_of(scenario, space.overlap)
     unknown = compared is not None and scenario.method.mini_batches and not studies.supports(compared)
     return None if unknown else compared
 
@@ -152,7 +152,7 @@ class WhatIfResult:
 
 
 def machine_key(scenario: Scenario) -> dict[str, Any]:
-    """Return the machine of a row: all that a grid varies except the method."""
+    """Return the machine of a row: all that a space varies except the method."""
     cluster = scenario.cluster
     return {"gpus": cluster.gpus, "bandwidth": format_gbps(cluster.bandwidth), "device": device_of(cluster)}
 
@@ -164,7 +164,7 @@ def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
 
 
 def by_machine(
-    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], space: Space
 ) -> list[RowEstimate]:
     """If there are several machines, return the recommended setting and the best setting on each other machine.
     Settings that already have a row are left out.
@@ -174,11 +174,11 @@ def by_machine(
     others = [choice.estimate.scenario for cluster, choice in choices.items() if cluster != chosen.cluster]
     same = [replace(chosen, cluster=other.cluster) for other in others]
     more = dict.fromkeys([*filter(studies.supports, same), *others])
-    return [RowEstimate.of(studies, scenario, grid) for scenario in more if scenario not in shown]
+    return [RowEstimate.of(studies, scenario, space) for scenario in more if scenario not in shown]
 
 
 def alternatives(
-    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
+    studies: Studies, best: Choice, choices: Mapping[ClusterSpec, Choice], space: Space, book: PriceBook
 ) -> list[tuple[str, str, RowEstimate]]:
     """If several machines were asked for, return two alternatives: the cheapest choice, and the choice with the fewest
     GPUs inside the fastest one's interval.
@@ -198,16 +198,16 @@ def alternatives(
         (choice for choice in few if choice.estimate.epoch_s <= quick), key=lambda choice: _price(choice, book)
     )
     why = f"{plural(gpus, 'GPU')}, the fewest whose time is within {within}"
-    found = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, grid))]
+    found = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, space))]
     priced = [choice for choice in fits if _price(choice, book)[0] < inf]
     if priced:
         cheapest = min(priced, key=lambda choice: _price(choice, book))
         unit = "iterations" if cheapest.estimate.result.per_epoch == 1 else "epochs"
         cost = f"{_price(cheapest, book)[0]:.2g} USD per 1,000 {unit}"
         why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
-        if len(grid.bandwidths) > 1:
+        if len({replace(cluster, bandwidth=fastest.scenario.cluster.bandwidth) for cluster in choices}) < len(choices):
             why += "; bandwidth has no price"
-        found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, grid)))
+        found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, space)))
     return found
 
 

@@ -6,15 +6,15 @@ Accuracy is never traded silently: the answer shows what a stricter and a looser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gcnsim.core.clock import TimeLeft
 from gcnsim.core.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
-from gcnsim.hardware import SPOT, PriceBook
+from gcnsim.hardware import SPOT, PriceBook, Rent
 from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.capacity_choice import (
     Decision,
@@ -30,15 +30,34 @@ from gcnsim.planning.capacity_choice import (
     summary_sentence,
 )
 from gcnsim.planning.capacity_effects import assumption_effects, decides_text, knob_effects, unmet_goal
-from gcnsim.planning.capacity_goal import Goal
-from gcnsim.planning.capacity_search import ENDLESS, Option, Search, Setting, search, simulate
-from gcnsim.planning.capacity_settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
+from gcnsim.planning.capacity_goal import Goal, Iterations
+from gcnsim.planning.capacity_search import (
+    ENDLESS,
+    Option,
+    Search,
+    Setting,
+    needs_price,
+    search,
+    simulate,
+    with_bounds,
+)
+from gcnsim.planning.capacity_settings import (
+    FIRST,
+    LIMIT,
+    MANY,
+    Considered,
+    considered,
+    measured_only,
+    nsga2_sample,
+    worth_listing,
+)
 from gcnsim.planning.certainty import label_of
 from gcnsim.planning.energy import Site, energy_report, refuse_power, without_lower
+from gcnsim.planning.machines import Machines, space_text
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import Rule, mildest, rate_of
 from gcnsim.planning.rows import prices_report, rent_of
-from gcnsim.planning.settings import shortlist
+from gcnsim.planning.shortlist import shortlist
 from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import Advice, EnergyReport, OtherRule, SearchReport, TargetRow
@@ -54,13 +73,15 @@ Say = Callable[[str], object]
 class Question:
     """A capacity question.
 
-    rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
-    settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
-    whose iterations to the accuracy are known. site: where the machine stands, None where no energy is asked for.
+    knobs: the values of knobs to choose from, by the path of the field. rule: what may be recommended. target: an
+    accuracy, with the source of the iterations it takes. limit: the number of settings whose bounds are computed;
+    larger spaces are sampled. strict: whether the rule also applies to settings whose iterations to the accuracy are
+    known. site: where the machine stands, None where no energy is asked for.
     """
 
     goal: Goal
     machines: Machines = field(default_factory=Machines)
+    knobs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     rule: Rule = field(default_factory=Rule)
     prices: PriceBook = field(default_factory=PriceBook)
     target: Target | None = None
@@ -110,8 +131,8 @@ def recommend(
         if every and not clusters:
             raise ScenarioError(ENDLESS)
     progress(f"settings on {len(clusters):,} machines")
-    on_record = target is not None and target.by_method and not question.strict
-    some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
+    rents = {cluster: rent_of(cluster, book) for cluster in clusters}
+    some = measured_only(_considered(studies, base, question, rents, training))
     if not some.settings:
         raise ScenarioError(
             f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "
@@ -130,11 +151,50 @@ def recommend(
     _refuse_nothing(searched, target, book, clusters)
     progress("the chance of meeting the target")
     decision = decide(searched.options, goal, some.shown)
+    searched = _with_unlisted(studies, searched, some, decision.ranked[0].scenario, rents)
     report = search_report(searched, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, searched, report, decision, progress)
     said = [line] if line else []
     advice = replace(advice, provenance=replace(advice.provenance, warnings=(*said, *advice.provenance.warnings)))
     return Recommended(advice, decision.ranked[0].candidate.result, studies)
+
+
+def _considered(
+    studies: Studies,
+    base: Scenario,
+    question: Question,
+    rents: Mapping[ClusterSpec, Rent | None],
+    training: Iterations | None,
+) -> Considered:
+    """Return the settings that may be the best, of all machines, or of those that can still win."""
+    target, clusters = question.target, list(rents)
+    compared = needs_price(question.goal) or None not in rents.values()
+    lazily = compared and not question.knobs and target is None and FIRST < len(clusters) <= question.limit // MANY
+    if lazily:
+        return worth_listing(studies, base, clusters, question.rule, question.goal, rents)
+    on_record = target is not None and target.by_method and not question.strict
+    return considered(studies, base, clusters, question.knobs, question.rule, training, on_record=on_record)
+
+
+def _with_unlisted(
+    studies: Studies,
+    searched: Search,
+    some: Considered,
+    chosen: Scenario,
+    rents: Mapping[ClusterSpec, Rent | None],
+) -> Search:
+    """Return the search with the settings of machines that were not listed, and with the choice on these machines, as
+    far as it fits: what the machine changes is told of all of them.
+    """
+    there = [replace(chosen, cluster=cluster) for cluster in some.unlisted]
+    moved = [one for one in with_bounds(studies, there, rents) if studies.fits(one.scenario)]
+    return replace(
+        searched,
+        considered=(*searched.considered, *moved),
+        settings=searched.settings + some.beaten + some.missed,
+        beaten=searched.beaten + some.beaten,
+        missed=searched.missed + some.missed,
+    )
 
 
 def _advice(

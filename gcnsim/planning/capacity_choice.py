@@ -22,8 +22,8 @@ from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.capacity_goal import COST, GPUS, HOUR, Goal, money, percent
 from gcnsim.planning.capacity_search import Option, Search, cost_ratio, dominated, excess_of
-from gcnsim.planning.capacity_settings import instance_name, machine_text, name_of
 from gcnsim.planning.failures import NEVER_S
+from gcnsim.planning.machines import instance_name, machine_text, name_of
 from gcnsim.planning.recommend import mildest
 from gcnsim.planning.rows import row_of
 from gcnsim.planning.study import Studies
@@ -145,7 +145,7 @@ def point_of(
     estimate = studies.estimate(scenario)
     ends = (estimate.low_s, estimate.high_s)
     times = [None if end is None else min(float(work.seconds(end)), NEVER_S) for end in ends]
-    costs = [None if time is None or work.per_hour is None else time * work.per_hour / 3600.0 for time in times]
+    costs = [None if time is None else work.cost(time) for time in times]
     return PointReport(
         name=name_of(scenario),
         machine=machine_text(scenario.cluster),

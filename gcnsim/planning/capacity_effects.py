@@ -14,31 +14,29 @@ from gcnsim.core.units import format_seconds
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import KnobChange
 from gcnsim.planning.capacity_goal import Goal, percent
-from gcnsim.planning.capacity_search import Option, Search, Setting, excess_of, simulate
-from gcnsim.planning.capacity_settings import coordinates, name_of
+from gcnsim.planning.capacity_search import Option, Search, Setting, excess_of
+from gcnsim.planning.capacity_settings import coordinates
 from gcnsim.planning.certainty import how_to_measure, sensitivity, span_of
 from gcnsim.planning.failures import NEVER_S
+from gcnsim.planning.machines import name_of
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.rows import lacking, rent_of
 from gcnsim.planning.steps import try_changes
 from gcnsim.planning.study import Studies
 from gcnsim.results import AssumptionEffect, Change, KnobEffect, Missed, OtherRule
-from gcnsim.scenario import setting_text
+from gcnsim.scenario import Scenario, setting_text
 
 METHOD: Final = "method"
 
 
 def knob_effects(studies: Studies, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
     """Return the effect of each knob alone, largest first, without knobs of one value."""
-    known = {option.setting: option for option in searched.options}
     here = coordinates(chosen.scenario)
     moved = {knob: _variants(chosen, searched.considered, knob) for knob in here}
-    wanted = [setting for settings in moved.values() for setting in settings if setting not in known]
-    known |= {one.setting: one for one in simulate(studies, list(dict.fromkeys(wanted)))}
+    wanted = dict.fromkeys(setting for settings in moved.values() for setting in settings)
+    studies.prepare([setting.scenario for setting in wanted], draws=False)
     effects = [
-        _effect(knob, here[knob], [chosen, *(known[setting] for setting in settings)])
-        for knob, settings in moved.items()
-        if settings
+        _effect(studies, knob, here[knob], [chosen.setting, *settings]) for knob, settings in moved.items() if settings
     ]
     return tuple(sorted(effects, key=lambda effect: -log(effect.seconds_high / effect.seconds_low)))
 
@@ -65,16 +63,17 @@ def _apart(one: dict[str, str], other: dict[str, str]) -> set[str]:
     return {knob for knob in {*one, *other} if one.get(knob) != other.get(knob)}
 
 
-def _effect(knob: str, value: str, options: Sequence[Option]) -> KnobEffect:
-    least, most = (pick(options, key=lambda option: option.seconds) for pick in (min, max))
-    low, high = (_word(one, knob) for one in (least, most))
-    known = [option.cost for option in options if option.cost is not None]
-    ends = (min(known), max(known)) if len(known) == len(options) else (None, None)
-    return KnobEffect(knob, value, low, high, least.seconds, most.seconds, *ends)
+def _effect(studies: Studies, knob: str, value: str, settings: Sequence[Setting]) -> KnobEffect:
+    times = {one: one.work.seconds(studies.result(one.scenario).metrics.iteration_s) for one in settings}
+    least, most = (pick(settings, key=times.__getitem__) for pick in (min, max))
+    low, high = (_word(one.scenario, knob) for one in (least, most))
+    known = [cost for one, seconds in times.items() if (cost := one.work.cost(seconds)) is not None]
+    ends = (min(known), max(known)) if len(known) == len(times) else (None, None)
+    return KnobEffect(knob, value, low, high, times[least], times[most], *ends)
 
 
-def _word(option: Option, knob: str) -> str:
-    return setting_text(option.scenario.method) if knob == METHOD else coordinates(option.scenario)[knob]
+def _word(scenario: Scenario, knob: str) -> str:
+    return setting_text(scenario.method) if knob == METHOD else coordinates(scenario)[knob]
 
 
 def assumption_effects(studies: Studies, chosen: Option) -> tuple[AssumptionEffect, ...]:

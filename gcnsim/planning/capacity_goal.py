@@ -54,6 +54,10 @@ class Work:
             return True
         return self.failures.total(iteration_s * self.training, self.servers) is not None
 
+    def cost(self, seconds: Seconds) -> float | None:
+        """Return the price of seconds in the currency of costs, or None if no price is known."""
+        return None if self.per_hour is None else seconds * self.per_hour / 3600.0
+
     def seconds(self, iteration_s: Amount) -> Amount:
         """Return the compared time, of one iteration time or each of several; of a training with its failures."""
         work_s = iteration_s * self.compared

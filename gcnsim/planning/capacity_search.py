@@ -103,7 +103,7 @@ class Option:
     @property
     def cost(self) -> float | None:
         """The compared cost in the currency of costs, or None if no price is known."""
-        return None if self.work.per_hour is None else self.seconds * self.work.per_hour / 3600.0
+        return self.work.cost(self.seconds)
 
     @property
     def seconds_by_draw(self) -> FloatArray:
@@ -181,7 +181,7 @@ def search(
     by_gpu = not needs_price(goal) and any(one is None for one in rents.values())
 
     def bounded(some: Sequence[Scenario]) -> list[Setting]:
-        return _with_bounds(studies, some, rents, training, failures, by_gpu=by_gpu)
+        return with_bounds(studies, some, rents, training, failures, by_gpu=by_gpu)
 
     some = pick if len(unique) > limit else None
     known = bounded(unique) if some is None else some(unique, bounded)
@@ -192,8 +192,8 @@ def search(
     ending = [setting for setting in held if setting.work.ends(setting.least_s)]
     if held and not ending:
         raise ScenarioError(ENDLESS)
-    possible = [setting for setting in ending if _may_meet(studies, setting, goal)]
-    options = _simulated(studies, possible, goal, on_batch)
+    possible = [setting for setting in ending if may_meet(studies, setting, goal)]
+    options = simulated(studies, possible, goal, on_batch)
     if not any(option.meets(goal) for option in options):
         options += _closest(studies, [setting for setting in ending if setting not in possible], goal, options)
     within = sum(option.setting in possible for option in options)
@@ -211,7 +211,7 @@ def search(
     )
 
 
-def _may_meet(studies: Studies, setting: Setting, goal: Goal) -> bool:
+def may_meet(studies: Studies, setting: Setting, goal: Goal) -> bool:
     """Return whether the bound of a setting allows every limit to be met with the requested chance."""
     excess = goal.excess(setting.least_s, setting.work)
     if excess <= 1.0:
@@ -227,14 +227,14 @@ def needs_price(goal: Goal) -> bool:
     return goal.minimise == COST or goal.per_hour is not None or goal.most_cost is not None
 
 
-def _with_bounds(
+def with_bounds(
     studies: Studies,
     wanted: Sequence[Scenario],
     rents: Mapping[ClusterSpec, Rent | None],
-    training: Iterations | None,
-    failures: Failures | None,
+    training: Iterations | None = None,
+    failures: Failures | None = None,
     *,
-    by_gpu: bool,
+    by_gpu: bool = False,
 ) -> list[Setting]:
     """Return the settings that method and workload allow, each with its lower bound on the iteration time.
 
@@ -252,20 +252,34 @@ def _with_bounds(
     return settings
 
 
-def _simulated(
-    studies: Studies, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
+def simulated(
+    studies: Studies,
+    possible: Sequence[Setting],
+    goal: Goal,
+    on_batch: Callable[[int, int], object] = lambda done, left: None,
 ) -> list[Option]:
-    by_time = sorted(possible, key=lambda setting: setting.least)
-    by_cost = sorted(possible, key=lambda setting: setting.least[::-1])
-    left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
+    """Simulate the settings, except those that another one excludes."""
+    left = promising(possible)
     options: list[Option] = []
     while left:
         made = simulate(studies, left[:AT_A_TIME])
         options += made
-        good = [option for option in made if option.meets(goal)]
-        left = [setting for setting in left[AT_A_TIME:] if not any(_beats(option, setting, goal) for option in good)]
+        left = unbeaten(left[AT_A_TIME:], made, goal)
         on_batch(len(options), len(left))
     return options
+
+
+def promising(settings: Sequence[Setting]) -> list[Setting]:
+    """Return the settings alternately by the lowest cost and by the lowest time of their bounds."""
+    by_time = sorted(settings, key=lambda setting: setting.least)
+    by_cost = sorted(settings, key=lambda setting: setting.least[::-1])
+    return [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
+
+
+def unbeaten(settings: Sequence[Setting], options: Sequence[Option], goal: Goal) -> list[Setting]:
+    """Return the settings that no option which meets the goal excludes."""
+    good = [option for option in options if option.meets(goal)]
+    return [setting for setting in settings if not any(_beats(option, setting, goal) for option in good)]
 
 
 def simulate(studies: Studies, settings: Sequence[Setting]) -> list[Option]:

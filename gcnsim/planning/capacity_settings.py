@@ -1,6 +1,6 @@
-"""The settings that a recommendation considers: machines, and on each the candidates of the rule or a grid.
+"""The settings that a recommendation considers: machines, and on each the candidates of the rule or a space.
 
-Machines are the priced instances of the catalogue or the given lists. If a grid is too large, a genetic search over
+Machines are the priced instances of the catalogue or the given lists. If a space is too large, a genetic search over
 bounds samples it (Optuna's NSGA-II), minimising time and cost together. Its seed comes from a named stream, so the same
 question samples the same settings.
 """
@@ -8,189 +8,34 @@ question samples the same settings.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Final
 
-from gcnsim.core.errors import ScenarioError, nearest, plural
+from gcnsim.core.errors import ScenarioError
 from gcnsim.core.processes import parallel_map
-from gcnsim.core.spellings import known_name
 from gcnsim.core.streams import stream
 from gcnsim.core.units import format_gbps
-from gcnsim.hardware import (
-    DESCRIBED_HOST,
-    GENERIC_LINK,
-    NETWORK,
-    PriceBook,
-    hosts,
-    instance_of,
-    is_file,
-    is_host,
-    prices,
+from gcnsim.hardware import Rent
+from gcnsim.planning.capacity_goal import Goal, Iterations
+from gcnsim.planning.capacity_search import (
+    Option,
+    Setting,
+    may_meet,
+    needs_price,
+    promising,
+    simulated,
+    unbeaten,
+    with_bounds,
 )
-from gcnsim.methods import OVERLAP
-from gcnsim.planning.capacity_goal import Iterations
-from gcnsim.planning.capacity_search import Setting
+from gcnsim.planning.machines import instance_name
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.settings import RATES, candidates, shortlist, usual_rows
+from gcnsim.planning.shortlist import RATES, candidates, extremes, shortlist, usual_rows
+from gcnsim.planning.space import ANY_OVERLAP, MACHINES, METHODS, Space
 from gcnsim.planning.study import Studies
-from gcnsim.planning.what_if import Grid, scenarios
-from gcnsim.scenario import ClusterSpec, Scenario, knob_text, setting_text
-from gcnsim.scenario.machine import resolve_machine
+from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import answering
 from gcnsim.workload.caching import CacheSize
-
-SERVERS: Final = (1, 2, 3, 4)
-"""Numbers of instances per type that are tried if the number of GPUs is not given."""
-
-MOST_GPUS: Final = 32
-"""The most GPUs that are tried then: the bundled partition profiles reach this far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machines:
-    """The machines to choose from; an empty list means the priced instances of the catalogue.
-
-    hosts: instance types by name. devices, bandwidths (bytes/s): for machines that are not instances. servers: those
-    that the devices are in, one for each; empty: the base's. taus, rates,
-    caches: knobs; if none is given, the candidates of the rule.
-    """
-
-    hosts: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    servers: tuple[ClusterSpec, ...] = ()
-    bandwidths: tuple[float, ...] = ()
-    gpus: tuple[int, ...] = ()
-    gpus_per_server: int | None = None
-    taus: tuple[int, ...] = ()
-    rates: tuple[float, ...] = ()
-    caches: tuple[CacheSize, ...] = ()
-
-    @property
-    def knobs_named(self) -> bool:
-        """Whether the question names knobs to choose from."""
-        return bool(self.taus or self.rates or self.caches)
-
-    def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
-        """Return the distinct machines. Raises ScenarioError for an unknown name."""
-        if base.measured_compute is not None:
-            return self._measured(base, book)
-        if self.devices or self.bandwidths:
-            clusters = list(self._of_lists(base))
-        else:
-            names = self.hosts or priced_hosts(book)
-            clusters = [one for name in names for one in self._of_instance(base, name)]
-        kept = [one for one in dict.fromkeys(clusters) if one.gpus <= most_gpus]
-        if not kept:
-            raise ScenarioError(f"--gpus: no machine has them, or the workload is not known for more than {most_gpus}")
-        return kept
-
-    def _measured(self, base: ClusterSpec, book: PriceBook) -> list[ClusterSpec]:
-        """Return the machines with the measured device and number of workers. Raises ScenarioError for others."""
-        measured = resolve_machine(base).measured
-        assert measured is not None
-        source = f"{base.measured_compute} was measured on {measured.parts} x {base.device}"
-        for option, values, own in (("gpus", self.gpus, measured.parts), ("device", self.devices, base.device)):
-            other = next((value for value in values if value != own), None)
-            if other is not None:
-                raise ScenarioError(f"--{option}: {other} is not what was measured, {source}; allowed: {own}")
-        here = replace(self, gpus=(measured.parts,))
-        if self.devices or self.bandwidths:
-            return list(dict.fromkeys(here._of_lists(base)))
-        names = self.hosts or priced_hosts(book)
-        every = dict.fromkeys(one for name in names for one in here._of_instance(base, name))
-        kept = [cluster for cluster in every if cluster.device == base.device]
-        wrong = next((cluster for cluster in every if cluster not in kept), None)
-        if not kept or (self.hosts and wrong is not None):
-            what = "none of these hosts has it" if wrong is None else f"{wrong.host} has {wrong.device}"
-            raise ScenarioError(
-                f"--host: {what}; {source}; "
-                f"allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"
-            )
-        return kept
-
-    def _of_lists(self, base: ClusterSpec) -> Iterator[ClusterSpec]:
-        for server in self.servers or [replace(base, device=name) for name in self.devices] or [base]:
-            for bandwidth, gpus in product(self.bandwidths or (server.bandwidth,), self.gpus or (2, 4, 8, 16)):
-                yield replace(server, bandwidth=bandwidth, gpus=gpus)
-
-    def _of_instance(self, base: ClusterSpec, name: str) -> Iterator[ClusterSpec]:
-        known = name if is_file(name) else known_name(name, hosts())
-        if known is None:
-            raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}; {DESCRIBED_HOST}")
-        instance = instance_of(known, self.gpus_per_server)
-        if instance is None:
-            raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
-        per_server = self.gpus_per_server or instance.gpus
-        for gpus in self.gpus or usual_gpus(per_server):
-            inside = min(per_server, gpus)
-            with suppress(ScenarioError):
-                yield replace(
-                    base,
-                    device=instance.device,
-                    host=known,
-                    bandwidth=min(instance.bandwidth, NETWORK.high),
-                    # A requested link is kept.
-                    link=instance.network if base.link == GENERIC_LINK else base.link,
-                    gpus=gpus,
-                    gpus_per_server=inside,
-                )
-
-
-def usual_gpus(per_server: int) -> list[int]:
-    """Return the numbers of GPUs that are tried for an instance type: two, four, ... of one instance, and one to four
-    whole ones.
-    """
-    part = [2**power for power in range(1, per_server.bit_length()) if 2**power < per_server]
-    return part + ([count * per_server for count in SERVERS if count * per_server <= MOST_GPUS] or [per_server])
-
-
-def space_text(clusters: Sequence[ClusterSpec]) -> str:
-    """Return the machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
-    gpus = sorted({cluster.gpus for cluster in clusters})
-    count = f"{gpus[0]} to {gpus[-1]} GPUs" if len(gpus) > 1 else plural(gpus[0], "GPU")
-    named = {instance_name(cluster) for cluster in clusters}
-    if None not in named:
-        names = dict.fromkeys(str(name).partition(".")[0] for name in sorted(map(str, named)))
-        types = plural(len(named), "instance type")
-        what = ", ".join(names) if len(named) > 1 else str(next(iter(named)))
-        return f"{what} ({types}), {count}" if len(named) > 1 else f"{what}, {count}"
-    devices = dict.fromkeys(cluster.device for cluster in clusters)
-    networks = dict.fromkeys(format_gbps(cluster.bandwidth) for cluster in clusters)
-    return f"{', '.join(devices)} at {', '.join(networks)}, {count}"
-
-
-def instance_name(cluster: ClusterSpec) -> str | None:
-    """Return the instance type of a machine's servers, or None if they have none."""
-    instance = instance_of(cluster.host) if is_host(cluster.host) else None
-    return cluster.host if instance is not None and instance.device == cluster.device else None
-
-
-def priced_hosts(book: PriceBook) -> tuple[str, ...]:
-    """Return the hosts that `book` has a price for: catalogue hosts by name, and host files."""
-    listed = {price.instance for price in prices() if price.pricing == book.pricing}
-    listed |= {price.instance for price in book.given}
-    own = sorted(name for name in listed if is_file(name))
-    names = (*(name for name in hosts() if name in listed), *own)
-    if not names:
-        raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
-    return names
-
-
-def machine_text(cluster: ClusterSpec) -> str:
-    """Return a machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
-    gpus = f"{cluster.gpus} x {cluster.device}"
-    if instance_name(cluster) is None:
-        return f"{gpus} at {format_gbps(cluster.bandwidth)}"
-    return f"{cluster.servers} x {cluster.host} ({gpus})"
-
-
-def name_of(scenario: Scenario) -> str:
-    """Return setting and machine in words."""
-    return f"{setting_text(scenario.method)} on {machine_text(scenario.cluster)}"
-
 
 TAUS: Final = (0, 1, 2)
 CACHES: Final = (0.0, 0.1, 0.3)
@@ -204,19 +49,23 @@ class Considered:
     """The considered settings of all machines.
 
     shown: those that what-if shows by default; the choice is no slower than them. slower: the number excluded because
-    another one on the same machine has a faster estimate.
+    another one on the same machine has a faster estimate. unlisted: machines of which no setting can be best;
+    beaten, missed: the number of their settings, by whether their bounds meet the goal.
     """
 
     settings: tuple[Scenario, ...]
     shown: frozenset[Scenario]
     slower: int = 0
+    unlisted: tuple[ClusterSpec, ...] = ()
+    beaten: int = 0
+    missed: int = 0
 
 
 def considered(
     studies: Studies,
     base: Scenario,
     clusters: Sequence[ClusterSpec],
-    machines: Machines,
+    knobs: Mapping[str, tuple[Any, ...]],
     rule: Rule,
     training: Iterations | None = None,
     *,
@@ -224,17 +73,17 @@ def considered(
 ) -> Considered:
     """Return the settings that may be recommended on every machine.
 
-    training: iterations to the target accuracy. on_record: whether settings beyond the rule are included if their
-    iterations are known.
+    knobs: the values to choose from, by the path of the field; if none is given, the candidates of the rule. training:
+    iterations to the target accuracy. on_record: whether settings beyond the rule are included if their iterations are
+    known.
     """
 
     def allowed(scenario: Scenario) -> bool:
         known = on_record and training is not None and training(scenario) is not None
         return rule.too_approximate(scenario) is None or known
 
-    if machines.knobs_named:
-        every = [one for cluster in clusters for one in _grid(replace(base, cluster=cluster), machines, rule)]
-        kept = tuple(filter(allowed, dict.fromkeys(every)))
+    if knobs:
+        kept = tuple(filter(allowed, dict.fromkeys(_space(base, clusters, knobs, rule).settings())))
         return Considered(kept, frozenset(kept))
     shown: list[Scenario] = []
     kept_all: list[Scenario] = []
@@ -251,6 +100,62 @@ def considered(
         kept_all += pool
         total += len(dict.fromkeys([*usual, *candidates(home, rule)]))
     return Considered(tuple(kept_all), frozenset(shown), max(0, total - len(kept_all)))
+
+
+def _all_of(home: Scenario, rule: Rule) -> list[Scenario]:
+    """Return the settings of a machine that the rule allows, before any is left out."""
+    usual = [one for one in usual_rows(home, rule.methods) if rule.too_approximate(one) is None]
+    return list(dict.fromkeys([*usual, *candidates(home, rule)]))
+
+
+FIRST: Final = 8
+"""The number of machines whose settings are listed before the next comparison; it does not depend on the cores."""
+
+
+def worth_listing(
+    studies: Studies,
+    base: Scenario,
+    clusters: Sequence[ClusterSpec],
+    rule: Rule,
+    goal: Goal,
+    rents: Mapping[ClusterSpec, Rent | None],
+) -> Considered:
+    """Return the settings of the machines that may have the best one, or a point of the Pareto front.
+
+    A machine is excluded by the bounds of its `extremes`, as a setting is by its own: its other settings need no
+    estimate. If nothing meets the goal, the settings of all machines are returned.
+    """
+    of_machine = {cluster: _all_of(replace(base, cluster=cluster), rule) for cluster in clusters}
+    every = [setting for found in of_machine.values() for setting in extremes(found)]
+    bounds = [
+        setting for setting in with_bounds(studies, every, rents) if not needs_price(goal) or setting.work.per_hour
+    ]
+    left = promising([setting for setting in bounds if may_meet(studies, setting, goal)])
+    within = {setting.scenario.cluster for setting in left}
+    listed: list[ClusterSpec] = []
+    kept: list[Considered] = []
+    options: list[Option] = []
+    while left:
+        some = [*dict.fromkeys(setting.scenario.cluster for setting in left)][:FIRST]
+        listed += some
+        kept.append(considered(studies, base, some, {}, rule))
+        settings = with_bounds(studies, kept[-1].settings, rents)
+        held = [one for one in settings if studies.fits(one.scenario) and may_meet(studies, one, goal)]
+        options += simulated(studies, unbeaten(held, options, goal), goal)
+        left = [one for one in unbeaten(left, options, goal) if one.scenario.cluster not in listed]
+    if not any(option.meets(goal) for option in options):
+        return considered(studies, base, clusters, {}, rule)
+    others = tuple(cluster for cluster in clusters if cluster not in listed)
+    beaten = sum(len(of_machine[cluster]) for cluster in others if cluster in within)
+    settings_kept = [one for found in kept for one in found.settings]
+    return Considered(
+        tuple(sorted(settings_kept, key=lambda one: clusters.index(one.cluster))),
+        frozenset(one for found in kept for one in found.shown),
+        sum(found.slower for found in kept),
+        others,
+        beaten,
+        sum(len(of_machine[cluster]) for cluster in others) - beaten,
+    )
 
 
 def measured_only(every: Considered) -> Considered:
@@ -281,21 +186,19 @@ def _shortlist(studies: Studies, home: Scenario, rule: Rule, training: Iteration
     return [one for found in of_each for one in found if training(one) is not None]
 
 
-def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
-    """Return the methods with the requested knobs on one machine; other knobs take the values of candidates."""
-    rates = machines.rates or tuple(one for one in RATES if one >= rule.min_sampling_rate)
-    grid = Grid(
-        methods=rule.methods,
-        gpus=(home.cluster.gpus,),
-        bandwidths=(home.cluster.bandwidth,),
-        taus=machines.taus or tuple(one for one in TAUS if one <= rule.max_staleness),
-        epsilons=rates,
-        caches=machines.caches or tuple(CacheSize(fraction=one) for one in CACHES),
-        rates=rates,
-        devices=(home.cluster.device,),
-        extra_knobs=((OVERLAP, (home.method.overlap,)),),
-    )
-    return scenarios(home, grid)
+def _space(base: Scenario, clusters: Sequence[ClusterSpec], knobs: Mapping[str, tuple[Any, ...]], rule: Rule) -> Space:
+    """Return the methods with the requested knobs on every machine; other knobs take the values of candidates."""
+    rates = tuple(one for one in RATES if one >= rule.min_sampling_rate)
+    axes: dict[str, tuple[Any, ...]] = {
+        MACHINES: tuple(clusters),
+        METHODS: rule.methods,
+        ANY_OVERLAP: (base.method.overlap,),
+        "method.tau": tuple(one for one in TAUS if one <= rule.max_staleness),
+        "method.epsilon": rates,
+        "method.cache": tuple(CacheSize(fraction=one) for one in CACHES),
+        "method.rate": rates,
+    }
+    return Space(base, {**axes, **knobs})
 
 
 LIMIT: Final = 5000

@@ -186,10 +186,14 @@ class Studies:
         likely: Sequence[Scenario],
         whole: Sequence[Scenario] = (),
         on_progress: OnProgress = lambda done, total: None,
+        *,
+        draws: bool = True,
     ) -> None:
-        """Study `likely`, and `whole` with bound and bottleneck, in parallel; later calls return at once."""
+        """Study `likely`, and `whole` with bound and bottleneck, in parallel; later calls return at once. draws:
+        whether the time under every draw is wanted too.
+        """
         keys = [key_of(scenario) for scenario in (*likely, *whole)]
-        self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
+        self._simulate(keys, on_progress, frozenset(map(canonical, whole)), draws=draws)
 
     def explore(
         self,
@@ -221,13 +225,14 @@ class Studies:
         on_progress: OnProgress,
         rows: frozenset[Scenario] = frozenset(),
         *,
+        draws: bool = True,
         lenient: bool = False,
         similar: tuple[TimeFactors, frozenset[Scenario]] | None = None,
     ) -> None:
         """Study the keys of `wanted` that were not simulated yet.
 
-        rows: settings whose bound and bottleneck are shown. lenient: refused settings are noted, not raised. similar:
-        settings with the same estimate as these are not simulated.
+        rows: settings whose bound and bottleneck are shown. draws: as in `prepare`. lenient: refused settings are
+        noted, not raised. similar: settings with the same estimate as these are not simulated.
         """
         missing = [key for key in dict.fromkeys(wanted) if self._of(key).run is None]
         self._read(list(dict.fromkeys(scenario for scenario, _ in missing)), lenient=lenient)
@@ -237,10 +242,11 @@ class Studies:
         def one(key: Key, add: Callable[[int], object]) -> dict[Key, Study]:
             before = dict(self._known)
             try:
-                left_open = self.factors(*key)
-                if similar is None or key[0] not in similar[1] or not estimated_alike(left_open, similar[0]):
+                useless = similar is not None and key[0] in similar[1]
+                if similar is None or not useless or not estimated_alike(self.factors(*key), similar[0]):
                     found = self.result(*key)
-                    self.drawn(key)
+                    if draws:
+                        self.drawn(key)
                     if key[0] in rows and not key[1]:
                         # Computed here on all cores, and kept with the result.
                         _ = found.limit

@@ -1,4 +1,4 @@
-"""The what-if question: a grid of machines and methods, a recommendation, and the next steps."""
+"""The what-if question: the settings of a space, a recommendation, and the next steps."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ from gcnsim.planning.energy import Site, energy_report, refuse_power
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose, search, tried
-from gcnsim.planning.rows import memory_report, prices_report
-from gcnsim.planning.settings import Grid, SkippedRow, machines, overlap_of, scenarios, shortlist, split_supported
+from gcnsim.planning.rows import device_of, memory_report, prices_report
+from gcnsim.planning.shortlist import shortlist
+from gcnsim.planning.space import Space
 from gcnsim.planning.steps import PARTS_PLACED, next_steps, one_server_more
 from gcnsim.planning.study import Studies
 from gcnsim.planning.time_to_accuracy import Target, target_report
 from gcnsim.results import (
     EnergyReport,
     FaultFree,
+    LeftOutRow,
     PartitionSeeds,
     Recommendation,
     Step,
@@ -43,7 +45,7 @@ from gcnsim.results import (
     TargetReport,
     WhatIf,
 )
-from gcnsim.scenario import BALANCED, ClusterSpec, Scenario, to_mapping
+from gcnsim.scenario import BALANCED, ClusterSpec, Scenario, knob_text, to_mapping
 from gcnsim.scenario.machine import resolve_machine
 from gcnsim.simulation import answering, refuse_undrawn
 from gcnsim.simulation.assumed import refuse_unused_figures
@@ -51,7 +53,7 @@ from gcnsim.simulation.diagnosis import straggler_of, utilization_of
 from gcnsim.simulation.part_orders import PLACEMENT
 from gcnsim.trace.stored_profile import is_profile
 
-__all__ = ["Answer", "Grid", "Progress", "recommended_setting", "scenarios", "sweep_bandwidth", "what_if"]
+__all__ = ["Answer", "Progress", "recommended_setting", "sweep_bandwidth", "what_if"]
 
 SLOW_S: Final = 0.2
 """The least seconds of partitioning for which separate processes pay off."""
@@ -61,19 +63,17 @@ Progress = Callable[[str], None]
 
 
 class Answer(NamedTuple):
-    """The answer to a what-if question. base: the question on the first machine. chosen: the recommended setting.
-    studies: the study cache, for the same question on other machines.
+    """The answer to a what-if question. chosen: the recommended setting. studies: what it was computed with, for the
+    same question on other machines.
     """
 
     result: WhatIf
-    base: Scenario
     chosen: Candidate
     studies: Studies
 
 
 def what_if(
-    base: Scenario,
-    grid: Grid,
+    space: Space,
     progress: Progress = lambda _: None,
     processes: int = 1,
     graph: Graph | None = None,
@@ -82,25 +82,24 @@ def what_if(
     extras: Extras | None = None,
     notice: Progress = lambda _: None,
 ) -> Answer:
-    """Answer the grid, recommend a setting on the best machine, and try one change of each knob from there.
+    """Answer every setting of the space, recommend one on the best machine, and try one change of each knob from there.
 
     target: an accuracy whose time and cost every row then shows. rule: what may be recommended. extras: optional
     requests. notice: a callback for warnings about the graph, and for what is not computed.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
-    wanted = _settings(base, grid, extras)
-    first = replace(base, cluster=wanted[0].cluster)
+    wanted, first = _settings(space, extras), space.base
     studies = Studies(first, processes, graph)
     if studies.accesses.graph is not None:
         for line in graph_warnings(studies.accesses.graph):
             notice(line)
-    settings, skipped = split_supported(studies, wanted, grid.optional)
+    settings, skipped = _supported(studies, wanted, space.optional)
     _partition_ahead(studies, settings)
     progress("ranking settings")
-    shortlists = _shortlist_by_machine(studies, first, grid, rule)
-    rows, too_heavy = _rows(studies, settings, shortlists, grid, progress)
-    if_result = _found(studies, rows, shortlists, grid, rule, extras.prices)
+    shortlists = _shortlist_by_machine(studies, space, rule)
+    rows, too_heavy = _rows(studies, settings, shortlists, space, progress)
+    if_result = _found(studies, rows, shortlists, space, rule, extras.prices)
     chosen = (recommended := if_result.best.estimate).scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [row.estimate for row in if_result.rows]
@@ -109,10 +108,10 @@ def what_if(
     reached = None if target is None else target_report(studies, first, target, estimates, extras.prices, other)
     if reached is not None and target is not None and target.failures and not reached.known:
         notice("failures not computed: the number of iterations is not known")
-    question = {"asked": grid.mapping(), "grid": [machine_key(row.scenario) for row in if_result.rows]}
+    question = {"asked": space.mapping(), "grid": [machine_key(row.scenario) for row in if_result.rows]}
     result = WhatIf(
         scenario=to_mapping(first) | question,
-        provenance=provenance(studies, first, estimates, grid.mapping(), chosen),
+        provenance=provenance(studies, first, estimates, space.mapping(), chosen),
         results=if_result.results(),
         memory=tuple(memory_report(studies, row.scenario) for row in if_result.rows),
         recommendation=recommendation,
@@ -121,7 +120,7 @@ def what_if(
         straggler=_straggler(studies, chosen, steps),
         certainty=certainty(studies, recommended, decisive(studies, if_result.best)),
         utilization=utilization_of(studies.result(chosen)),
-        left_out=tuple(row.as_row() for row in (*skipped, *too_heavy)) or None,
+        left_out=(*skipped, *too_heavy) or None,
         fault_free=_fault_free(studies, chosen),
         measured=tuple(beside_measured(studies, extras.measured, estimates)) if extras.measured else None,
         partition_seeds=_partition_seeds(studies, chosen, extras.partition_seeds, progress),
@@ -129,7 +128,7 @@ def what_if(
         prices=prices_report(extras.prices),
         energy=_energy(studies, extras, target, estimates, other, reached),
     )
-    return Answer(result, first, recommended, studies)
+    return Answer(result, recommended, studies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,44 +223,66 @@ def _partition_ahead(studies: Studies, settings: Sequence[Scenario]) -> None:
         studies.accesses.cut_for(every)
 
 
-def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
-    """Return the settings of the grid. Raises ScenarioError for unsupported ones."""
-    trace = base.workload.trace
+def _settings(space: Space, extras: Extras) -> list[Scenario]:
+    """Return the settings of the space. Raises ScenarioError for unsupported ones."""
+    trace = space.base.workload.trace
     if trace is not None and is_profile(trace):
         raise ScenarioError(f"workload.trace: {trace} is a profile; give it as workload.profile")
     if trace is not None:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
-    settings = scenarios(base, grid)
+    settings = space.settings()
     refuse_undrawn(settings)
-    asked = [resolve_machine(cluster) for cluster in dict.fromkeys(setting.cluster for setting in settings)]
+    asked = [resolve_machine(cluster) for cluster in space.machines]
     refuse_unused_figures(asked, energy=extras.site is not None)
     if extras.site is not None:
         refuse_power(asked, extras.site)
     for setting in settings:
-        if setting.method.name not in grid.optional:
+        if setting.method.name not in space.optional:
             answering(setting)
     if extras.partition_seeds:
         seeds_of(settings[0], extras.partition_seeds)
     return settings
 
 
-def _shortlist_by_machine(
-    studies: Studies, base: Scenario, grid: Grid, rule: Rule
-) -> dict[ClusterSpec, list[Scenario]]:
+def _supported(
+    studies: Studies, settings: Sequence[Scenario], optional: frozenset[str]
+) -> tuple[list[Scenario], list[LeftOutRow]]:
+    """Split settings into the supported ones and the others with the reason. Raises GcnsimError if a named setting is
+    unsupported.
+    """
+    kept, skipped = [], []
+    for scenario in settings:
+        try:
+            if scenario.method.name in optional:
+                studies.check(scenario)
+            kept.append(scenario)
+        except ScenarioError as error:
+            skipped.append(_left_out(scenario, str(error)))
+    if not kept:
+        raise ScenarioError(skipped[0].reason)
+    return kept, skipped
+
+
+def _left_out(scenario: Scenario, reason: str) -> LeftOutRow:
+    """Return a setting without a row as a result."""
+    method, cluster = scenario.method, scenario.cluster
+    return LeftOutRow(method.name, knob_text(method), reason, cluster.gpus, cluster.bandwidth, device_of(cluster))
+
+
+def _shortlist_by_machine(studies: Studies, space: Space, rule: Rule) -> dict[ClusterSpec, list[Scenario]]:
     """Return, per machine, the candidates that are worth simulating."""
     # Stale settings have no overlap option, but candidates without staleness use the requested one.
-    method = base.method.at_tau(0).overlapping(overlap_of(grid))
-    clusters = dict.fromkeys(machines(base, grid))
-    return {cluster: shortlist(studies, replace(base, cluster=cluster, method=method), rule) for cluster in clusters}
+    start = replace(space.base, method=space.base.method.at_tau(0).overlapping(space.overlap))
+    return {cluster: shortlist(studies, replace(start, cluster=cluster), rule) for cluster in space.machines}
 
 
 def _rows(
     studies: Studies,
     settings: Sequence[Scenario],
     shortlists: Mapping[ClusterSpec, Sequence[Scenario]],
-    grid: Grid,
+    space: Space,
     progress: Progress,
-) -> tuple[list[RowEstimate], list[SkippedRow]]:
+) -> tuple[list[RowEstimate], list[LeftOutRow]]:
     """Return a row for every setting; candidates and baselines are simulated with them.
 
     Optional methods that fit on no GPU are left out.
@@ -270,23 +291,23 @@ def _rows(
     on_progress = counted(
         progress, f"simulating {plural(len(settings), 'setting')} and {plural(len(others), 'candidate')}"
     )
-    baselines = filter(None, (comparable(studies, setting, grid) for setting in (*settings, *others)))
+    baselines = filter(None, (comparable(studies, setting, space) for setting in (*settings, *others)))
     studies.prepare([*baselines, *others], settings, on_progress)
     kept, too_heavy = [], []
     for setting in settings:
-        row = RowEstimate.of(studies, setting, grid)
-        reason = too_large(studies, row.estimate) if setting.method.name in grid.optional else None
+        row = RowEstimate.of(studies, setting, space)
+        reason = too_large(studies, row.estimate) if setting.method.name in space.optional else None
         if reason is None:
             kept.append(row)
         else:
-            too_heavy.append(SkippedRow(setting, reason))
+            too_heavy.append(_left_out(setting, reason))
     return kept, too_heavy
 
 
-def recommended_setting(studies: Studies, base: Scenario, grid: Grid, rule: Rule) -> Scenario:
+def recommended_setting(studies: Studies, space: Space, rule: Rule) -> Scenario:
     """Return what `what_if` recommends for a question of one machine; only what can still win is simulated."""
-    own, _ = split_supported(studies, scenarios(base, grid), grid.optional)
-    (shortlisted,) = _shortlist_by_machine(studies, base, grid, rule).values()
+    own, _ = _supported(studies, space.settings(), space.optional)
+    (shortlisted,) = _shortlist_by_machine(studies, space, rule).values()
     pool = tried(own, shortlisted, rule)
     if not pool:
         raise _nothing_allowed(rule)
@@ -320,7 +341,7 @@ def _found(
     studies: Studies,
     rows: Sequence[RowEstimate],
     shortlists: Mapping[ClusterSpec, Sequence[Scenario]],
-    grid: Grid,
+    space: Space,
     rule: Rule,
     book: PriceBook,
 ) -> WhatIfResult:
@@ -333,9 +354,9 @@ def _found(
         rows=tuple(rows),
         choices=choices,
         best=best,
-        chosen=RowEstimate.of(studies, best.estimate.scenario, grid),
-        alternatives=tuple(alternatives(studies, best, choices, grid, book)),
-        by_machine=tuple(by_machine(studies, best, choices, rows, grid)),
+        chosen=RowEstimate.of(studies, best.estimate.scenario, space),
+        alternatives=tuple(alternatives(studies, best, choices, space, book)),
+        by_machine=tuple(by_machine(studies, best, choices, rows, space)),
     )
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar, cast
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Number
 from gcnsim.core.units import PER_KWH, POWER, SECONDS, Quantity, fraction
 from gcnsim.hardware import PriceBook
-from gcnsim.methods import COMPARED
-from gcnsim.scenario.load import SECTIONS
+from gcnsim.methods import COMPARED, all_knobs
+from gcnsim.scenario.load import SECTIONS, rule_at
 from gcnsim.scenario.option import (
     LIST,
     PAIRS,
@@ -33,6 +33,7 @@ from gcnsim.scenario.option import (
     option_of,
     read_pairs,
 )
+from gcnsim.workload.caching import parse_cache
 
 
 def read_chance(raw: object, path: str) -> float:
@@ -164,6 +165,7 @@ class Question:
     cache: Some[str | float] | None = option(
         "Cache of input features on each GPU: a share, 30%, or a size, 2GiB",
         "method.cache",
+        own=parse_cache,
         many=LIST,
         noun="a share (30% or 0.3) or bytes (2GiB)",
     )
@@ -253,15 +255,22 @@ class Question:
         value, read = getattr(self, name), options(type(self))[name].own
         return value if value is None or read is None else read(value, flag(name))
 
-    def values(self, name: str, path: str = "") -> tuple[Any, ...]:
-        """The values of a scenario field, each parsed by its rule.
+    def values(self, name: str, path: str = "", first: int = 0) -> tuple[Any, ...]:
+        """The values of a scenario field, each parsed by its rule, from that number `first` on.
 
         path: the start of messages, by default the field's. Raises ScenarioError or UnitError.
         """
         found = options(type(self))[name]
-        rule = found.rule
-        assert rule is not None
-        return tuple(rule.read(item, path or found.path) for item in listed(getattr(self, name)))
+        read = found.own or rule_at(found.path)[0].read
+        return tuple(read(item, path or found.path) for item in listed(getattr(self, name))[first:])
+
+    def knobs(self) -> dict[str, tuple[Any, ...]]:
+        """The given values of every knob of methods that may have several, by the path of the field.
+
+        Raises ScenarioError or UnitError.
+        """
+        knobs = {name for name, found in options(type(self)).items() if found.many and found.path == f"method.{name}"}
+        return {f"method.{name}": values for name in all_knobs() if name in knobs and (values := self.values(name))}
 
 
 def options(kind: type[Question]) -> Mapping[str, Option]:
@@ -306,7 +315,7 @@ def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
 def price_book(values: Mapping[str, Any]) -> PriceBook:
     """The price book from the values of the price options. Raises GcnsimError."""
     own = {name: values.get(name) for name in PRICES if name not in ("price", "prices")}
-    return PriceBook.of(values.get("price") or (), values.get("prices"), **own)
+    return PriceBook.of(listed(values.get("price") or None), values.get("prices"), **own)
 
 
 def field_value(kind: type[Question], name: str, text: str) -> Any:
@@ -325,6 +334,24 @@ def field_value(kind: type[Question], name: str, text: str) -> Any:
         raise ScenarioError(f"{flag(name)}: {text!r} is not {noun}") from None
 
 
+def _composed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a question from keywords; one of several parts may be given by its parts, as on a command line.
+
+    Raises ScenarioError for an unknown keyword, with the nearest one, and for a part given twice.
+    """
+    every, known = options(kind), {entry.name for entry in fields(kind)}
+    places = {part: name for name, option in every.items() for part in option.parts}
+    found = {name: value for name, value in given.items() if name in known}
+    for name in given.keys() - known:
+        if name not in places:
+            raise ScenarioError(f"{name}: unknown keyword; {nearest(name, sorted({*known, *places}))}")
+        if places[name] in given:
+            raise ScenarioError(f"{name}: is a part of {places[name]}, which is given too; allowed: one of them")
+    for whole in sorted({places[name] for name in given.keys() - known}):
+        found[whole] = _put_together(whole, every[whole], given)
+    return found
+
+
 P = ParamSpec("P")
 Q = TypeVar("Q", bound=Question)
 T = TypeVar("T")
@@ -336,7 +363,7 @@ def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T
     def of(answer: Callable[[Q], T]) -> Callable[P, T]:
         @wraps(answer)
         def requested(*args: P.args, **kwargs: P.kwargs) -> T:
-            return answer(kind(*args, **kwargs))
+            return answer(cast("Callable[..., Q]", kind)(*args, **_composed(kind, kwargs)))
 
         assert isinstance(kind, type)
         lines = [f"    - {name}: {value.line}" for name, value in options(kind).items()]

@@ -21,10 +21,10 @@ from gcnsim.api.iterations import compare
 from gcnsim.cli import main
 from gcnsim.core.errors import FileError, GcnsimError, GraphError, ScenarioError
 from gcnsim.methods import COMPARED, methods
-from gcnsim.planning.settings import Grid, scenarios
+from gcnsim.planning.space import Space
 from gcnsim.report.figures.timeline import timeline_of_result
 from gcnsim.report.page.sections import DrawnTimeline, write_timelines_csv
-from gcnsim.scenario import SCHEMA, from_mapping
+from gcnsim.scenario import SCHEMA
 from gcnsim.scenario.what_if import WhatIf
 from tests.gcnsim.evidence.conftest import WriteRun, parts_measured, write_run
 from tests.gcnsim.evidence.test_compare import recorded
@@ -93,9 +93,7 @@ def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     class AskedError(Exception):
         """The question was put together."""
 
-    def requested(
-        base: object, grid: object, progress: object, processes: int, graph: gcnsim.Graph, *_: object
-    ) -> None:
+    def requested(space: object, progress: object, processes: int, graph: gcnsim.Graph, *_: object) -> None:
         assert (graph.name, graph.nodes, graph.entries) == ("scipy", 3, 4)
         raise AskedError
 
@@ -106,43 +104,59 @@ def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
         gcnsim.what_if(graph=3)
 
 
-MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
 BASE = {"schema": SCHEMA, "cluster": {"gpus": 6, "bandwidth": "15Gbps"}}
 
 
-def grid(*method: str, **knobs: list[Any]) -> Grid:
-    return question._grid(from_mapping(BASE, "test"), list(method), MACHINES, knobs, {})
+def space(*method: str, **knobs: Any) -> Space:
+    return question.asked(method=list(method), gpus=6, bandwidth="15Gbps", **knobs)[0]
 
 
 def test_all_methods_may_leave_out_those_that_nobody_named_or_compares() -> None:
-    found = grid("all")
+    found = space("all")
     assert set(found.methods) == set(methods())
     assert found.optional == set(methods()) - set(COMPARED)
-    assert grid("all", "cagnet-1d").optional == found.optional - {"cagnet-1d"}
-    assert grid("cagnet-1d").optional == frozenset(), "who is named must have a row"
+    assert space("all", "cagnet-1d").optional == found.optional - {"cagnet-1d"}
+    assert space("cagnet-1d").optional == frozenset(), "who is named must have a row"
 
 
 def test_values_are_taken_once_and_in_their_order() -> None:
-    found = grid("psc-gcn", tau=[2, 0], epsilon=[0.5, 0.1], cache=["30%"])
-    assert (found.taus, found.epsilons) == ((2, 0), (0.5, 0.1))
-    assert [cache.fraction for cache in found.caches] == [0.3]
-    assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
-    several = {"gpus": [1, 2, 2, 3, 2]}
-    base = from_mapping(BASE, "test")
-    assert question._distinct(several, "gpus", base) == (6, 2, 3), "the first as the scenario has it"
+    found = space("psc-gcn", tau=[2, 0, 2], epsilon=[0.5, 0.1], cache=["30%"])
+    assert [(row.method.tau, row.method.epsilon) for row in found.settings()] == [
+        (tau, epsilon) for tau in (2, 0) for epsilon in (0.5, 0.1)
+    ]
+    assert {row.method.cache.fraction for row in found.settings()} == {0.3}
+    (machine,) = found.machines
+    assert (machine.gpus, machine.device, machine.bandwidth) == (6, "t4", 15e9 / 8)
+    several, _ = question.asked(gpus=[1, 2, 2, 3, 2], overrides=["cluster.gpus=6"])
+    assert [one.gpus for one in several.machines] == [6, 2, 3], "the first as the scenario has it"
 
 
 def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
     own, others = question._own_knobs(["method.batch=500,1000,500", "method.subgraph=5%,10%", "run.seed=3"])
-    assert own == {"batch": (500, 1000), "subgraph": (0.05, 0.1)}
+    assert own == {"method.batch": (500, 1000), "method.subgraph": (0.05, 0.1)}
     assert others == ["run.seed=3"]
-    assert question._own_knobs(["method.layer_sizes=400,200"])[0] == {"layer_sizes": ((400, 200),)}, (
+    assert question._own_knobs(["method.layer_sizes=400,200"])[0] == {"method.layer_sizes": ((400, 200),)}, (
         "one list, not two values"
     )
     with pytest.raises(ScenarioError, match=r"method\.batch: 'x' is not a whole number"):
         question._own_knobs(["method.batch=500,x"])
-    found = question._grid(from_mapping(BASE, "test"), ["graphsage"], MACHINES, {}, {"batch": (500, 1000)})
-    assert [row.method.values()["batch"] for row in scenarios(from_mapping(BASE, "test"), found)] == [500, 1000]
+    found = space("graphsage", batch=[500, 1000])
+    assert [row.method.values()["batch"] for row in found.settings()] == [500, 1000]
+
+
+def test_a_knob_of_a_scenario_stands_for_every_method_that_has_it_as_in_a_sweep(tmp_path: Path) -> None:
+    base = {"cluster": {"gpus": 2}, "method": {"name": "graphsage", "batch": 512}}
+    found, _ = question.asked(scenario={"schema": SCHEMA, **base}, method=["graphsage", "dgl", "pagraph"], cache="10%")
+    assert [row.method.values()["batch"] for row in found.settings()] == [512] * 3
+    asked = gcnsim.api.ask(axes={"method.name": "graphsage,dgl"}, question={"base": base})
+    points = gcnsim.api.plan_sweep(asked).points
+    assert [point.scenario.method for point in points if point.scenario] == [row.method for row in found.settings()[:2]]
+
+
+def test_a_knob_that_is_set_replaces_that_of_the_scenario() -> None:
+    base = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": "bns-gcn", "rate": 0.5, "sample": "nodes"}}
+    found, _ = question.asked(scenario=base, method="bns-gcn", overrides=["method.sample=edges"])
+    assert [row.method.values() for row in found.settings()] == [{"rate": 0.5, "sample": "edges"}]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +171,7 @@ def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
 )
 def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], message: str) -> None:
     with pytest.raises(GcnsimError, match=message):
-        grid("psc-gcn", **knobs)
+        space("psc-gcn", **knobs)
 
 
 @pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "x"])

@@ -14,7 +14,7 @@ from gcnsim.cli import main
 from gcnsim.core.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware import PriceBook
 from gcnsim.hardware.catalogue import DATA
-from gcnsim.planning.capacity_settings import instance_name
+from gcnsim.planning.machines import instance_name
 from gcnsim.planning.sweep_work import files_of
 from gcnsim.scenario import ClusterSpec, from_mapping
 from gcnsim.scenario.machine import resolve_machine

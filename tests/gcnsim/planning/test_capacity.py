@@ -18,8 +18,8 @@ from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.capacity_choice import _why, decide, dominance, front
 from gcnsim.planning.capacity_goal import TIME, Goal, Work, read_budget
 from gcnsim.planning.capacity_search import Option, Setting, dominated, simulate
-from gcnsim.planning.capacity_settings import Machines, priced_hosts, space_text, usual_gpus
 from gcnsim.planning.failures import Failures
+from gcnsim.planning.machines import Machines, priced_hosts, space_text, usual_gpus
 from gcnsim.planning.recommend import NEAR, approximation_key, mildest
 from gcnsim.planning.rows import rent_of
 from gcnsim.planning.study import Studies

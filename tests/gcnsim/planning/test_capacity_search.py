@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
 from gcnsim.hardware import PriceBook
-from gcnsim.planning.capacity_choice import best_of
+from gcnsim.planning.capacity_choice import best_of, decide, front
 from gcnsim.planning.capacity_goal import COST, GPUS, TIME, Goal
 from gcnsim.planning.capacity_search import Option, search
-from gcnsim.planning.capacity_settings import Machines, considered
+from gcnsim.planning.capacity_settings import considered, worth_listing
+from gcnsim.planning.machines import Machines
 from gcnsim.planning.recommend import Rule
+from gcnsim.planning.rows import rent_of
+from gcnsim.planning.shortlist import candidates, extremes
 from gcnsim.planning.study import Studies
-from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.scenario import SCHEMA, ClusterSpec, Scenario, from_mapping
 from gcnsim.workload.caching import CacheSize
 
 BASE = from_mapping({"schema": SCHEMA, "name": "x", "run": {"iterations": 5}}, "x", ())
@@ -22,10 +26,9 @@ GRID = Machines(
     devices=("t4", "a10g"),
     bandwidths=(1.875e9, 6.25e9),
     gpus=(2, 4, 8),
-    taus=(0, 1),
-    rates=(1.0, 0.1),
-    caches=(CacheSize(fraction=0.0), CacheSize(fraction=0.3)),
 )
+RATES = {"method.epsilon": (1.0, 0.1), "method.rate": (1.0, 0.1)}
+KNOBS = {"method.tau": (0, 1), "method.cache": (CacheSize(fraction=0.0), CacheSize(fraction=0.3)), **RATES}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def studies() -> Studies:
 @pytest.fixture(scope="module")
 def every(studies: Studies) -> list[Scenario]:
     clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-    return list(considered(studies, BASE, clusters, GRID, RULE).settings)
+    return list(considered(studies, BASE, clusters, KNOBS, RULE).settings)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None
 def test_what_may_be_recommended_keeps_the_rule(studies: Studies, every: list[Scenario]) -> None:
     clusters = list(dict.fromkeys(scenario.cluster for scenario in every))
     rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
-    kept = considered(studies, BASE, clusters, GRID, rule).settings
+    kept = considered(studies, BASE, clusters, KNOBS, rule).settings
     assert 0 < len(kept) < len(every)
     assert all(item.method.sampling().whole and item.method.tau == 0 for item in kept)
 
@@ -91,9 +94,10 @@ def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies
     goal, rule = Goal(minimise=COST), replace(RULE, min_sampling_rate=1.0, max_staleness=1)
     chosen = []
     for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
-        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4), rates=(1.0,), taus=(0, 1))
+        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4))
+        knobs = {**KNOBS, **dict.fromkeys(RATES, (1.0,))}
         clusters = machines.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-        found = search(studies, considered(studies, BASE, clusters, machines, rule).settings, goal, PriceBook())
+        found = search(studies, considered(studies, BASE, clusters, knobs, rule).settings, goal, PriceBook())
         chosen.append(best_of(found.options, goal)[0])
     assert chosen[0].scenario == chosen[1].scenario
     # Of those within 3 % of the least the mildest is taken.
@@ -104,3 +108,37 @@ def test_machines_that_cost_nothing_are_compared_by_time(studies: Studies, every
     book = PriceBook.of(price=["t4=0USD/h"])
     found = search(studies, every, Goal(minimise=COST), book)
     assert best_of(found.options, Goal(minimise=COST))[0].scenario.cluster.device == "t4"
+
+
+@pytest.fixture(scope="module")
+def instances() -> list[ClusterSpec]:
+    """Priced instances of all kinds, of few GPUs."""
+    return [one for one in Machines().clusters(BASE.cluster, PriceBook(), 8) if one.gpus in (2, 4)][::3]
+
+
+def test_the_extremes_of_a_machine_have_its_lowest_bound(studies: Studies, instances: list[ClusterSpec]) -> None:
+    for cluster in instances[::4]:
+        every = candidates(replace(BASE, cluster=cluster), Rule())
+        bounds = {setting: found.least_s for setting, found in zip(every, studies.analytic(every), strict=True)}
+        ends = extremes(every)
+        assert len(ends) < len(every) / 4
+        assert min(bounds[one] or inf for one in ends) == min(bound or inf for bound in bounds.values())
+
+
+@pytest.mark.parametrize("goal", [Goal(iteration_s=0.4), Goal(minimise=TIME)], ids=lambda goal: goal.text)
+def test_machines_that_cannot_win_are_not_listed_and_nothing_else_is_chosen(
+    goal: Goal, studies: Studies, instances: list[ClusterSpec]
+) -> None:
+    book = PriceBook()
+    rents = {cluster: rent_of(cluster, book) for cluster in instances}
+    some = worth_listing(studies, BASE, instances, RULE, goal, rents)
+    every = considered(studies, BASE, instances, {}, RULE)
+    assert some.unlisted
+    assert some.beaten + some.missed + some.slower + len(some.settings) == every.slower + len(every.settings)
+    (chosen, front_of_some), (wanted, front_of_every) = (
+        (ranked, [option.scenario for option in front(ranked)])
+        for found in (some, every)
+        for ranked in [decide(search(studies, found.settings, goal, book).options, goal, found.shown).ranked]
+    )
+    assert chosen[0].scenario == wanted[0].scenario
+    assert front_of_some == front_of_every

@@ -25,7 +25,7 @@ from gcnsim.planning.recommend import (
     rate_of,
     search,
 )
-from gcnsim.planning.settings import candidates, shortlist
+from gcnsim.planning.shortlist import candidates, shortlist
 from gcnsim.planning.study import Studies
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation.open_assumptions import mean_counts
