@@ -22,7 +22,9 @@ from gcnsim.core.atomic import atomic_write
 from gcnsim.simulation import simulate_scenario
 
 PICTURE: Final = Path(__file__).resolve().parents[1] / "docs" / "curves.svg"
-GPUS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 56, 64)
+GPUS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
+COARSE: Final = 24
+"""From so many GPUs on, links are shared once per grain (docs/design.md): 0.2 % off, and many times as fast."""
 DATASETS: Final = ("reddit", "ogbn-products", "yelp")
 METHODS: Final[Mapping[str, dict[str, Any]]] = {
     "full-graph": {},
@@ -73,6 +75,8 @@ def seconds(dataset: str, method: str, machine: str, gpus: int) -> float:
     question = MACHINES[machine] | METHODS[method]
     if gpus < question["gpus_per_server"]:
         question |= {"gpus_per_server": gpus}
+    if gpus >= COARSE:
+        question |= {"fidelity": "coarse"}
     (scenario,) = settings(dataset=dataset, method=method, gpus=gpus, iterations=ITERATIONS, **question)
     return simulate_scenario(scenario).metrics.iteration_s
 
