@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gcnsim.api import Answer as Answer
+    from gcnsim.api import Error as Error
     from gcnsim.api import Graph as Graph
     from gcnsim.api import PriceBook as PriceBook
     from gcnsim.api import Recommended as Recommended
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Error",
     "Graph",
     "PriceBook",
     "Recommended",

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from gcnsim.hardware import PriceBook as PriceBook
     from gcnsim.records.calibration import write_calibration as write_calibration
 
+Error = GcnsimError
+"""What every function raises for an input that it cannot use."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

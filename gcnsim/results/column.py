@@ -84,7 +84,8 @@ class Column:
 
     head: the heading (lines split by a newline, `{unit}` filled in); brief: that of narrow tables, if another. says: a
     definition in a sentence. keep: 0 if a narrow table has it too, else its place among the columns that it keeps if it
-    can. usual: characters of the longest usual text, beyond which it is folded before another column goes. key: its
+    can. usual: characters of the longest usual text, beyond which it is folded before another column goes.
+    explained: whether a legend below a table says what it is, up to the first semicolon. key: its
     name, if that is not the field's. of: the field on which it is declared, by which it is sorted.
     """
 
@@ -96,6 +97,7 @@ class Column:
     brief: str = ""
     keep: int = 0
     usual: int = 0
+    explained: bool = False
     key: str = ""
     of: str = ""
 

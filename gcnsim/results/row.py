@@ -16,7 +16,6 @@ from gcnsim.core.shapes import (
     OMIT_IF_NONE,
     Amount,
     Currency,
-    Nested,
     OneOrMore,
     Positive,
     SamplingRate,
@@ -29,22 +28,7 @@ from gcnsim.core.shapes import (
 from gcnsim.core.units import bandwidth, format_gbps
 from gcnsim.methods import has_knob, is_method
 from gcnsim.results.column import Column, Form, Table, When, column
-
-LIMIT: Final = Nested(
-    "limited_by",
-    "The resource without which the iteration would be shortest: its work takes no time then, everything else stays as "
-    "it is.",
-)
-COST: Final = Nested(
-    "cost", "Costs in the currency asked for, and by which price of an hour; absent where none is known.", "omitted"
-)
-DIFFERENCE: Final = Nested(
-    "vs_recommended",
-    "Epoch time over that of the recommended setting, less one, under the same draws of the assumptions; null for that "
-    "setting itself.",
-    "null",
-)
-
+from gcnsim.results.row_objects import COST, DIFFERENCE, LIMIT
 
 _JUDGED: Final[Mapping[str, Any]] = {JUDGED: True}
 """Metadata of a field that exists only if there is a recommended setting."""
@@ -115,21 +99,28 @@ class Row:
             usual=24,
             key="knobs",
         ),
+        explained=True,
     )
     epsilon: SamplingRate = column(
         "eps",
         "Sampling rate: the expected share of each node's edges that an iteration draws.",
         Form.NUMBER,
         Table.ASKED,
+        explained=True,
     )
     rate: SentShare = column(
         "rate",
         "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN).",
         Form.NUMBER,
         Table.ASKED,
+        explained=True,
     )
     cache_fraction: Share = column(
-        "cache", "Share of a worker's boundary nodes whose input features its GPU keeps.", Form.PERCENT, Table.ASKED
+        "cache",
+        "Share of a worker's boundary nodes whose input features its GPU keeps.",
+        Form.PERCENT,
+        Table.ASKED,
+        explained=True,
     )
     setting: str = column(
         "other\nknobs", "Knobs without a column of their own, if they differ from the default.", Form.WORDS, Table.ASKED
@@ -176,6 +167,7 @@ class Row:
         Table.USUAL,
         brief="speed\nup",
         keep=2,
+        explained=True,
     )
     known_loss: float | None = column(
         "accuracy\nlost",
@@ -187,6 +179,7 @@ class Row:
         keep=3,
         default=None,
         json=OMIT_IF_NONE,
+        explained=True,
     )
     compute_s: Seconds = column(
         "compute\n{unit}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar, cast
 
 from gcnsim.core.errors import ScenarioError, UnitError, nearest
 from gcnsim.core.fields import Number
@@ -315,7 +315,7 @@ def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
 def price_book(values: Mapping[str, Any]) -> PriceBook:
     """The price book from the values of the price options. Raises GcnsimError."""
     own = {name: values.get(name) for name in PRICES if name not in ("price", "prices")}
-    return PriceBook.of(values.get("price") or (), values.get("prices"), **own)
+    return PriceBook.of(listed(values.get("price") or None), values.get("prices"), **own)
 
 
 def field_value(kind: type[Question], name: str, text: str) -> Any:
@@ -334,6 +334,24 @@ def field_value(kind: type[Question], name: str, text: str) -> Any:
         raise ScenarioError(f"{flag(name)}: {text!r} is not {noun}") from None
 
 
+def _composed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a question from keywords; one of several parts may be given by its parts, as on a command line.
+
+    Raises ScenarioError for an unknown keyword, with the nearest one, and for a part given twice.
+    """
+    every, known = options(kind), {entry.name for entry in fields(kind)}
+    places = {part: name for name, option in every.items() for part in option.parts}
+    found = {name: value for name, value in given.items() if name in known}
+    for name in given.keys() - known:
+        if name not in places:
+            raise ScenarioError(f"{name}: unknown keyword; {nearest(name, sorted({*known, *places}))}")
+        if places[name] in given:
+            raise ScenarioError(f"{name}: is a part of {places[name]}, which is given too; allowed: one of them")
+    for whole in sorted({places[name] for name in given.keys() - known}):
+        found[whole] = _put_together(whole, every[whole], given)
+    return found
+
+
 P = ParamSpec("P")
 Q = TypeVar("Q", bound=Question)
 T = TypeVar("T")
@@ -345,7 +363,7 @@ def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T
     def of(answer: Callable[[Q], T]) -> Callable[P, T]:
         @wraps(answer)
         def requested(*args: P.args, **kwargs: P.kwargs) -> T:
-            return answer(kind(*args, **kwargs))
+            return answer(cast("Callable[..., Q]", kind)(*args, **_composed(kind, kwargs)))
 
         assert isinstance(kind, type)
         lines = [f"    - {name}: {value.line}" for name, value in options(kind).items()]

@@ -20,7 +20,7 @@ from gcnsim.core.units import ELECTRICITY, ENERGY, POWER, range_text
 from gcnsim.planning.capacity_goal import money
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import checked, columns_of, shown_keys
+from gcnsim.report.answer.columns import TextColumn, checked, columns_of, shown_keys
 from gcnsim.report.answer.layout import Page, TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, range_of, row_labels, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
@@ -117,22 +117,21 @@ def _print_results(page: Page, answer: WhatIf, rows: Sequence[Row], keys: Sequen
         _print_note(page, note)
     if layout.left_out:
         _print_note(page, f"too wide for {', '.join(layout.left_out)}; see --wide")
-    if legend := legend_of(rows, shown_keys):
+    if legend := legend_of(rows, layout.columns):
         page.pairs("", legend)
     else:
         page.line()
 
 
-def legend_of(rows: Sequence[Row], keys: Collection[str]) -> list[tuple[str, str]]:
-    """What the knobs in a table of `rows` with the columns `keys` mean, and what a speed-up is over: a line each."""
-    named = {key for row in rows for key in row.knob_words()} if "knobs" in keys else set()
-    explained: list[str] = [key for key in ("tau", "epsilon", "rate") if key in named]
-    explained += ["cache_fraction"] * ("cache" in named)
-    explained += [key for key in ("speedup_vs_full_graph", "known_loss") if key in keys]
-    return [
-        (COLUMNS[key].head.replace("\n", " "), COLUMNS[key].says.partition(";")[0].removesuffix("."))
-        for key in explained
-    ]
+def legend_of(rows: Sequence[Row], columns: Sequence[TextColumn]) -> list[tuple[str, str]]:
+    """What the explained `columns` of a table of `rows` mean, and the knobs in it: a line each, as they are headed."""
+    heads = {shown.key: shown.head.replace("\n", " ") for shown in columns}
+    if "knobs" in heads:
+        named = {key for row in rows for key in row.knob_words()}
+        heads |= {key: COLUMNS[key].head for key in named & COLUMNS.keys()}
+        heads |= {"cache_fraction": COLUMNS["cache_fraction"].head} if "cache" in named else {}
+    explained = [column for key, column in COLUMNS.items() if column.explained and key in heads]
+    return [(heads[column.key], column.says.partition(";")[0].removesuffix(".")) for column in explained]
 
 
 def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:

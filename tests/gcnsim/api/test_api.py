@@ -63,7 +63,7 @@ def answer() -> gcnsim.Answer:
 
 def test_rows_as_tables_of_other_libraries(answer: gcnsim.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     table = answer.to_arrow()
-    assert table.column_names[:5] == ["dataset", "device", "gpus", "bandwidth", "method"]
+    assert table.column_names[:5] == ["dataset", "host", "gpus", "gpus_per_server", "device"]
     assert table.column("iteration_s")[0].as_py() == answer.results[0]["iteration_s"]
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
     assert answer.to_frame() == table.to_pydict()
@@ -75,7 +75,11 @@ def test_rows_as_tables_of_other_libraries(answer: gcnsim.Answer, monkeypatch: p
 def test_an_answer_is_written_to_files(answer: gcnsim.Answer, tmp_path: Path) -> None:
     answer.to_csv(tmp_path / "rows.csv")
     answer.to_timeline(tmp_path / "timeline.json")
-    assert (tmp_path / "rows.csv").read_text(encoding="utf-8").startswith("dataset,device,gpus,bandwidth,")
+    assert (
+        (tmp_path / "rows.csv")
+        .read_text(encoding="utf-8")
+        .startswith("dataset,host,gpus,gpus_per_server,device,bandwidth,")
+    )
     assert json.loads((tmp_path / "timeline.json").read_text(encoding="utf-8"))["traceEvents"]
 
 

@@ -15,7 +15,7 @@ from gcnsim.api.question import settings
 from gcnsim.cli.questions import question_options
 from gcnsim.core.errors import GcnsimError, ScenarioError
 from gcnsim.core.units import FRACTION
-from gcnsim.hardware import NETWORK
+from gcnsim.hardware import NETWORK, PriceBook
 from gcnsim.planning.capacity_goal import CONFIDENCE, COST
 from gcnsim.planning.capacity_settings import LIMIT
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE
@@ -56,8 +56,19 @@ def test_keywords_of_python_are_the_fields_with_their_help(function: Any, kind: 
     assert {*inspect.signature(function).parameters} == {field.name for field in fields(kind)}
     for name, value in options(kind).items():
         assert f"- {name}: {value.line}" in function.__doc__
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bandwith'"):
+    with pytest.raises(ScenarioError, match=r"^bandwith: unknown keyword; did you mean 'bandwidth'"):
         function(bandwith="1Gbps")
+
+
+def test_parts_of_a_field_are_keywords_as_they_are_options() -> None:
+    sizes: dict[str, Any] = {"nodes": 2000, "edges": 20000, "features": 8, "classes": 2}
+    asked: dict[str, Any] = {"gpus": 2, "method": "full-graph", "iterations": 2, "processes": 1}
+    apart = gcnsim.what_if(**(asked | sizes | {"price": "t4=0.5USD/h"}))
+    whole = gcnsim.what_if(**asked, sizes=sizes, prices=PriceBook.of(["t4=0.5USD/h"]))
+    assert apart.rows == whole.rows
+    assert apart.rows[0].cost_per_hour == 1.0
+    with pytest.raises(gcnsim.Error, match=r"^features: is a part of sizes, which is given too"):
+        gcnsim.what_if(**(asked | {"sizes": sizes, "features": 8}))
 
 
 def test_defaults_are_those_of_the_layers_that_use_them() -> None:
