@@ -37,7 +37,7 @@ MACHINES: Final[Mapping[str, dict[str, Any]]] = {
 }
 COLOURS: Final = ("#2563EB", "#D97706", "#059669")
 ITERATIONS: Final = 20
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BETWEEN = 300, 190, 52, 66, 36
+_WIDTH, _HEIGHT, _LEFT, _TOP, _ACROSS, _DOWN = 280, 190, 66, 66, 66, 56
 _STYLE: Final = """\
 <style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: #1F2933 }
@@ -95,7 +95,7 @@ def steps(curves: Curves) -> list[str]:
 
 def drawn(curves: Curves) -> str:
     """The picture: a panel for each dataset and machine, a line for each method, both axes logarithmic."""
-    across, down = len(DATASETS) * (_WIDTH + _BETWEEN) + _LEFT, len(MACHINES) * (_HEIGHT + _BETWEEN + 20) + _TOP
+    across, down = len(DATASETS) * (_WIDTH + _ACROSS) + _LEFT, len(MACHINES) * (_HEIGHT + _DOWN) + _TOP
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" role="img" '
         'aria-label="Time of one iteration against the number of GPUs">',
@@ -109,7 +109,7 @@ def drawn(curves: Curves) -> str:
     for row, machine in enumerate(MACHINES):
         for column, dataset in enumerate(DATASETS):
             own = {method: curves[f"{dataset}, {method}, {machine}"] for method in METHODS}
-            x, y = _LEFT + column * (_WIDTH + _BETWEEN), _TOP + row * (_HEIGHT + _BETWEEN + 20)
+            x, y = _LEFT + column * (_WIDTH + _ACROSS), _TOP + row * (_HEIGHT + _DOWN)
             pieces.append(f'<text x="{x}" y="{y - 8}">{escape(f"{dataset}: {machine}")}</text>')
             pieces += _panel(own, x, y)
     return "\n".join([*pieces, "</svg>"]) + "\n"
