@@ -7,8 +7,8 @@ Answers: every scenario of the older version, the default question, recommendati
 form that is read, all methods on three datasets, the reproduced tables, and for runs that are trained once, for both:
 validation, timeline and comparison. Each is asked as a user would, as a command in its own process. What changed on
 purpose stands in `ON_PURPOSE` with its reason. Keys that were renamed on purpose stand in `RENAMED`, each with its line
-in CHANGELOG.md: old answers are compared under the new names, without the keys that were added since (`ADDED`), and
-under the places of today of programs that moved (`MOVED`). Exit code 1 where an answer differs.
+in CHANGELOG.md: old answers are compared under the new names, without the keys that were added (`ADDED`) or removed
+(`REMOVED`) since, and under the places of today of programs that moved (`MOVED`). Exit code 1 where an answer differs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ HERE: Final = Path(__file__).resolve().parents[1]
 RENAMED: Final[Mapping[str, str]] = {}
 """Keys of JSON answers by their old names."""
 
-ADDED: Final = frozenset({"simulated", "by_period", "fidelity"})
+ADDED: Final = frozenset({"simulated", "by_period", "fidelity", "placed_s", "known_loss"})
 """Keys of JSON answers that older versions do not have: where they have none, today's are not compared."""
+
+REMOVED: Final = frozenset({"usd_per_1000_iterations", "usd"})
+"""Keys of JSON answers of older versions that are gone on purpose: they are not compared."""
 
 MOVED: Final[Mapping[str, str]] = {
     f"benchmarks{dot}{name}": f"studies{dot}{name}"
@@ -151,7 +154,7 @@ def train(runs: Sequence[Path]) -> None:
 def renamed(value: Any) -> Any:
     """An old answer under today's keys."""
     if isinstance(value, dict):
-        return {RENAMED.get(key, key): renamed(item) for key, item in value.items()}
+        return {RENAMED.get(key, key): renamed(item) for key, item in value.items() if key not in REMOVED}
     return [renamed(item) for item in value] if isinstance(value, list) else value
 
 
@@ -165,12 +168,13 @@ def without_added(new: Any, old: Any) -> Any:
 
 
 def comparable(old: str, new: str) -> tuple[str, str]:
-    """Two answers in lines: JSON one value a line, under today's keys; other text as it is."""
+    """Two answers in lines: JSON one value a line, under today's keys in order; other text as it is."""
     try:
         before, now = renamed(json.loads(old)), json.loads(new)
     except ValueError:
         return old, new
-    one, other = (json.dumps(entry, indent=1, ensure_ascii=False) for entry in (before, without_added(now, before)))
+    lines = (before, without_added(now, before))
+    one, other = (json.dumps(entry, indent=1, ensure_ascii=False, sort_keys=True) for entry in lines)
     return one, other
 
 
