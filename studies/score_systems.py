@@ -6,6 +6,7 @@ median errors as JSON. A row of an unknown GPU, graph or method is counted, not 
 
 Readings, where a row does not say: heterogeneous graphs are taken as one of their sizes, GIN as GraphSAGE (both sum
 inputs first, then multiply twice), the server is any with 16 cores, its network 100 Gbit/s, and no layer is normalised.
+Products of papers in `HALF` run at the fp16 rate.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gcnsim.core.errors import GcnsimError
 from gcnsim.evidence.published_answers import TableValues, measured
 from gcnsim.evidence.published_facts import FactRow
 from gcnsim.evidence.published_systems import REMEASURED, RowScenario, System, scenario_of_row, setting
-from gcnsim.hardware import devices, hosts
+from gcnsim.hardware import device, devices, hosts
 from gcnsim.scenario import from_mapping
 from gcnsim.simulation.open_source import open_source
 from gcnsim.simulation.source import RangeEnd
@@ -30,6 +31,9 @@ from studies.score_operators import InexpressibleError, gpu_of
 from studies.scores import UNEXPECTED, Row, ScoredRow, judged, measured_rows, score_lines
 
 NETWORK: Final = "100Gbps"
+
+HALF: Final = ("mlperf-training",)
+"""What papers begin with whose setting is automatic mixed precision: products on matrix units."""
 
 MINUTE: Final = 60.0
 
@@ -153,6 +157,9 @@ def cluster_of(row: Row, gpu: str, *, batches: bool) -> dict[str, Any]:
     cluster: dict[str, Any] = {"gpus": gpus, "gpus_per_server": gpus // servers, "device": gpu}
     cluster["bandwidth"] = str(row.get("network", NETWORK))
     cluster["host"] = host_of(str(row.get("platform", "")))
+    half = device(gpu).flops_fp16
+    if half is not None and str(row.get("paper", "")).startswith(HALF):
+        cluster["figures"] = f"{gpu}.flops_fp32={half.value / 1e12:g}TFLOP/s"
     if batches:
         place = str(row.get("features", "")).lower()
         found = next((ours for begins, ours in PLACES if place.startswith(begins)), None)

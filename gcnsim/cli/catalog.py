@@ -19,6 +19,7 @@ from gcnsim.core import units
 from gcnsim.core.errors import ScenarioError, nearest
 from gcnsim.core.spellings import known_name
 from gcnsim.core.terminal import aligned
+from gcnsim.cost import OPERATORS
 from gcnsim.methods import SHARED_KNOBS, every_method, method_type, methods
 from gcnsim.workload import knobs
 
@@ -272,6 +273,9 @@ def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     facts, rows = _show_profile(device)
     facts |= {"link": device.link, "prices": [asdict(price) for price in prices]}
     rows.append(["link", device.link, "", "", "to the host"])
+    for operator, measured_on, date, reference in OPERATORS if device.kind == "gpu" else ():
+        where = "this GPU" if device.name in measured_on else "other GPUs"
+        rows.append([operator, f"a law fitted on {where}", "fitted", date, reference])
     for price in prices:
         text = f"{price.usd_per_gpu_hour:.4g} USD/h per GPU"
         rows.append(

@@ -12,6 +12,7 @@ import click
 from gcnsim import api
 from gcnsim.cli.measuring import MEASURE_NOW, measured_now
 from gcnsim.cli.outputs import check_folder, check_outputs, overwrite_option, progress, show_and_write
+from gcnsim.core.errors import FileError
 
 
 @click.command("calibrate")
@@ -108,13 +109,15 @@ def reproduce(
     """Predict every row of published tables and compare.
 
     Rows marked "calibrate" may have been used in a fit; rows marked "predict" were not. Systems that gcnsim cannot
-    describe are listed on stderr and have empty cells in the file.
+    describe are listed on stderr and have empty cells in the file. Exit code 2 if a score of the bundled tables is not
+    the frozen one: a median that moved by 2 points, or a cell lost.
 
     \b
     Examples:
       gcnsim reproduce --csv cells.csv
       gcnsim reproduce --paper pipegcn
     """
+    from gcnsim.evidence.frozen_score import drift
     from gcnsim.report.evidence import left_out_lines, render_reproduction, write_reproduction
 
     check_outputs(published, csv=csv_out)
@@ -123,3 +126,6 @@ def reproduce(
     text = json.dumps(payload, indent=2, allow_nan=False) if as_json else render_reproduction(payload)
     writes = [lambda: write_reproduction(csv_out, payload)] if csv_out else []
     show_and_write(text, *writes, notes=left_out_lines(payload))
+    moved = drift(payload) if published is None else []
+    if moved:
+        raise FileError("; ".join(["the score is not the frozen one", *moved]))

@@ -2,6 +2,7 @@
 
 from gcnsim.cost.device import (
     INDEX,
+    OPERATORS,
     VALUE,
     columns_seconds,
     elementwise_seconds,
@@ -57,6 +58,7 @@ from gcnsim.cost.memory import (
     swapped_memory,
 )
 from gcnsim.cost.sampling import (
+    batch_attention_cost,
     batch_layer_cost,
     batch_loss_seconds,
     batch_memory,
@@ -81,6 +83,7 @@ from gcnsim.cost.server_memory import SYSTEM, ServerMemory, server_memory
 
 __all__ = [
     "INDEX",
+    "OPERATORS",
     "RESERVED",
     "STEP_CALLS",
     "SYSTEM",
@@ -96,6 +99,7 @@ __all__ = [
     "adding_seconds",
     "attention_cost",
     "average_seconds",
+    "batch_attention_cost",
     "batch_layer_cost",
     "batch_loss_seconds",
     "batch_memory",

@@ -30,6 +30,17 @@ INDEX = 4
 SECTOR = 32
 """Bytes of device memory that are read at once (NVIDIA, CUDA C++ best practices guide, coalesced access)."""
 
+OPERATORS: Final = (
+    ("sparse sums", ("rtx-3090", "rtx-4090"), "2026", "cuSPARSE on RTX 3090 and 4090 (RA-SpMM)"),
+    (
+        "dense products",
+        ("a100-pcie-80", "l4", "mi100", "p4", "t4", "v100-pcie-32"),
+        "2025",
+        "cuBLAS and rocBLAS on A100, V100, P4, T4, L4, MI100 (NeuSight)",
+    ),
+)
+"""Kernels whose law is fitted to times that others measured: name, the GPUs they were measured on, date, reference."""
+
 Size = float | FloatArray | IntArray | NDArray[np.floating[Any]]
 
 

@@ -18,7 +18,14 @@ import numpy as np
 from gcnsim.core.ids import FloatArray, IntArray
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds, spmm_seconds
 from gcnsim.cost.host_work import LAYER_CALLS
-from gcnsim.cost.layers import LOSS_PASSES, LayerCost, dressing_seconds, parameters, product_seconds
+from gcnsim.cost.layers import (
+    LOSS_PASSES,
+    LayerCost,
+    attention_cost,
+    dressing_seconds,
+    parameters,
+    product_seconds,
+)
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.workload import EXCHANGE_FIRST, NO_DROPOUT, LayerShape
@@ -223,6 +230,36 @@ def batch_layer_cost(
         aggregate_backward=np.where(kept > 0, spmm_seconds(device, kept, read, shape.d_in, made), 0.0)
         if sums
         else none,
+    )
+
+
+def batch_attention_cost(
+    device: DeviceProfile,
+    shape: LayerShape,
+    *,
+    first: bool,
+    rows_in: IntArray,
+    rows_out: IntArray,
+    entries: IntArray,
+    norm: bool = True,
+    last: bool = False,
+    dropout: str = EXCHANGE_FIRST,
+) -> LayerCost:
+    """The same for attention. The computed rows are a batch's first, and attend to themselves; their entries are drawn,
+    so that no row is much longer than others. Source: `attention_cost`.
+    """
+    kept = np.where(rows_out > 0, entries + rows_out, 0)
+    boundary = np.maximum(rows_in - rows_out, 0)
+    return attention_cost(
+        device,
+        shape,
+        first=first,
+        inner=rows_out,
+        entries=kept,
+        boundary_rows=boundary,
+        norm=norm,
+        last=last,
+        dropout=dropout,
     )
 
 

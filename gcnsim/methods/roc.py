@@ -12,7 +12,8 @@ bytes over PCIe as there are workers, below a millisecond at the sizes of Table 
   for the weights' gradient, and the input's gradient goes out;
 - nothing overlaps: a worker copies, computes, copies. Entries travel with each sum: a released memory manager keeps
   what fits, which would be nothing of a graph of Reddit's size beside the activations. Chosen by the fit of Table 6;
-- rows of boundary nodes that another server owns come over the network.
+- rows of boundary nodes that another server owns come over the network;
+- its release is compiled code, so `implementation: released` has no calls of a Python framework.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Roc(Method):
 
     name: ClassVar[str] = "roc"
     about: ClassVar[str] = "graph and rows in host memory, swapped to the GPU layer by layer"
+    uses: ClassVar[frozenset[str]] = frozenset({"implementation"})
     random_partition: ClassVar[bool] = True
     trained: ClassVar[bool] = False
 

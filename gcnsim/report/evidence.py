@@ -232,8 +232,14 @@ def render_reproduction(payload: Payload) -> str:
         cells = [cell for cell in payload["cells"] if cell["paper"] == paper and cell["predicted"] is not None]
         if cells:
             lines += [paper, *aligned([_cells(cell) for cell in cells], HEADINGS, left=3), ""]
-    lines += [*error_lines(payload), "", *null_lines(payload), "", *platform_lines(payload)]
+    lines += [*error_lines(payload), expressed_line(payload), "", *null_lines(payload), "", *platform_lines(payload)]
     return "\n".join([*lines, ""])
+
+
+def expressed_line(payload: Payload) -> str:
+    """How many cells of the tables are predicted at all."""
+    predicted, cells = payload["all"]["predicted"], payload["all"]["cells"]
+    return f"{predicted} of {cells} cells are predicted ({_whole_percent(predicted / cells if cells else None)})"
 
 
 def left_out_lines(payload: Payload) -> list[str]:

@@ -152,6 +152,8 @@ def _new_schedule(
 ) -> Schedule:
     """The same as `write_schedule`, without the cache."""
     machine = resolve_machine(scenario.cluster)
+    shapes = resolve_model(scenario.workload, accesses.declared).shapes
+    _refuse_attention(scenario, shapes)
     measured = refuse_unmeasured(scenario, accesses)
     topology, device = _topology(scenario, machine), machine.device
     devices, host = machine.devices, machine.host
@@ -167,14 +169,13 @@ def _new_schedule(
         )
         devices = tuple(others)
     chosen = scenario.method
-    shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_summed_before(scenario, shapes)
-    _refuse_attention(scenario, shapes)
     refuse_unused(scenario.cluster, chosen)
     placement = None
     if isinstance(chosen, MiniBatch):
         refuse_unmodelled(scenario, chosen, shapes)
         placement = placement_of(scenario, counts, shapes) if device.kind == "gpu" else None
+    released = scenario.cluster.implementation == RELEASED
     facts = Facts(
         cluster=topology,
         device=device,
@@ -188,9 +189,9 @@ def _new_schedule(
         payload=scenario.cluster.payload,
         devices=devices,
         serial=scenario.cluster.transfers == "serial",
-        released=scenario.cluster.implementation == RELEASED,
+        released=released,
         degree_spread=degree_spread(scenario.workload.dataset),
-        streaming=streaming_share(device, machine.platform) if _published(scenario) else None,
+        streaming=streaming_share(device, machine.platform) if released else None,
         sampler_threads=scenario.cluster.sampler_threads or 1,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         placement=placement,
@@ -206,11 +207,6 @@ def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
     """The kind of dropout; on GPUs without a given share, that of the published systems."""
     share = spec.dropout if spec.dropout is not None else float(device.kind == "gpu")
     return spec.dropout_order if share else NO_DROPOUT
-
-
-def _published(scenario: Scenario) -> bool:
-    """Whether the code is that of published systems."""
-    return scenario.cluster.implementation == RELEASED or scenario.cluster.platform is not None
 
 
 def _written(method: Method, facts: Facts) -> Schedule:
@@ -233,9 +229,11 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> Non
     """Raise ScenarioError for attention if no schedule supports it."""
     if not any(shape.heads for shape in shapes):
         return
-    if not scenario.method.supports_gat:
-        allowed = ", ".join(named(lambda kind: kind.supports_gat))
-        raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")
+    on_cores = scenario.method.mini_batches and resolve_machine(scenario.cluster).kind == "cpu"
+    if on_cores or not scenario.method.supports_gat:
+        allowed = ", ".join(named(lambda kind: kind.supports_gat and not (on_cores and kind.mini_batches)))
+        where = scenario.method.name + (" on CPU cores" if on_cores else "")
+        raise ScenarioError(f"workload.model: gat is not modelled with {where}; allowed: {allowed}")
     if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
             f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"

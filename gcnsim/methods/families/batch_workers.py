@@ -28,6 +28,7 @@ import numpy as np
 from gcnsim.core.ids import FloatArray, IntArray, Rank
 from gcnsim.cost import (
     LayerCost,
+    batch_attention_cost,
     batch_layer_cost,
     batch_loss_seconds,
     gpu_draw_seconds,
@@ -86,7 +87,7 @@ class BatchWriter:
     def _costs(self, rank: Rank) -> list[LayerCost]:
         levels, entries = self.batches.levels[:, rank], self.batches.entries[:, rank]
         return [
-            batch_layer_cost(
+            (batch_attention_cost if shape.heads else batch_layer_cost)(
                 self.facts.device_of(rank),
                 shape,
                 first=layer == 0,
@@ -117,8 +118,9 @@ class BatchWriter:
         for layer in reversed(range(len(facts.shapes))):
             cost = self.costs[rank][layer]
             last = builder.compute(OpKind.UPDATE, rank, cost.update_backward, layer=layer, direction=BACKWARD)
-            if layer:
-                builder.compute(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer=layer, direction=BACKWARD)
+            # Attention applies the weights before the sum: the first layer's need the sum's gradient.
+            if layer or facts.shapes[layer].heads:
+                last = builder.compute(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer=layer, direction=BACKWARD)
         return last
 
     def _loss(self, rank: Rank) -> FloatArray:

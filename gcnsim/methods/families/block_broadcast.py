@@ -24,7 +24,7 @@ then they add up their sums. All of them compute the whole block's dense product
 - entries of A_ij cross from i to j: a worker's crossing entries are distributed over its peers in proportion to the
 rows it needs of each;
 
-- products are sparse sums, row by row; published code's process a block column by column
+- products are sparse sums, row by row; released code's (`Facts.released`) process a block column by column
 (`gcnsim.cost.columns_seconds`), as the sparse library does with its storage format: Table 6 of PipeGCN has three times
 the computation of a row-wise product;
 
@@ -118,7 +118,9 @@ class BlockBroadcast(Method):
     skips: whether some broadcasts are skipped, so that a worker keeps copies of the other blocks.
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"devices", "nvlink", "transport", "gpudirect", "allreduce"})
+    uses: ClassVar[frozenset[str]] = frozenset(
+        {"devices", "implementation", "nvlink", "transport", "gpudirect", "allreduce"}
+    )
     needs_boundary: ClassVar[bool] = False
     random_partition: ClassVar[bool] = True
     sends_blocks: ClassVar[bool] = True
@@ -173,6 +175,8 @@ class _BlockWriter:
     def __init__(self, method: BlockBroadcast, facts: Facts) -> None:
         self.rule = method.block_rule
         self.facts = facts
+        self.call_s = facts.host.call_s.value
+        """Seconds of a host call: released code calls its framework too, and has no other overhead here."""
         self.grid = grid_of(facts.counts, method.replicas)
         self.workers = range(facts.cluster.gpus)
         sent = method.sent(facts)
@@ -193,13 +197,13 @@ class _BlockWriter:
             seconds = loss_seconds(
                 facts.device_of(rank), int(self.grid.rows[self._block(rank)]), facts.shapes[-1].d_out
             )
-            builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, facts.call_s))
+            builder.compute(OpKind.LOSS, rank, issued(OpKind.LOSS, seconds, self.call_s))
         reduced: list[int] = []
         for layer in reversed(range(len(facts.shapes))):
             reduced = self._backward(layer)
         steps = []
         for rank in self.workers:
-            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), facts.call_s)
+            seconds = issued(OpKind.STEP, step_seconds(facts.device_of(rank), facts.shapes), self.call_s)
             steps.append(builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]))
         return builder.close(steps, periodic=True)
 
@@ -349,5 +353,5 @@ class _BlockWriter:
         *,
         after: list[Dependency] | None = None,
     ) -> int:
-        seconds = issued(kind, seconds, self.facts.call_s)
+        seconds = issued(kind, seconds, self.call_s)
         return self.builder.compute(kind, rank, seconds, after=after or [], layer=layer, direction=direction)

@@ -86,6 +86,7 @@ class MiniBatch(Method):
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
     supports_cpu: ClassVar[bool] = True
+    supports_gat: ClassVar[bool] = True
     one_graph: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
@@ -130,8 +131,8 @@ class MiniBatch(Method):
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """The memory of every worker's GPU, by its largest mini-batch."""
-        if counts.batches is None:
+        """The memory of every worker's GPU, by its largest mini-batch; None with attention."""
+        if counts.batches is None or any(shape.heads for shape in shapes):
             return None
         batches, plan, found = counts.batches, self.plan(shapes), []
         for rank in range(int(batches.cached.size)):

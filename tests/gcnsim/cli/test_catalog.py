@@ -57,6 +57,7 @@ def test_show_gives_figure_source_date_and_range(capsys: pytest.CaptureFixture[s
     text = output(capsys, "show", "t4")
     assert "320GB/s" in text
     assert "65% (45% to 95%)" in text
+    assert "a law fitted on other GPUs" in text
     assert "0.526 USD/h per GPU" in text
     assert "2019-03" in text
     figure = data(capsys, "show", "t4")["figures"]["memory_bandwidth"]

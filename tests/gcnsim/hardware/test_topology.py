@@ -143,7 +143,15 @@ def test_what_no_cluster_names_is_unknown(name: str) -> None:
 WITH_NVLINK = {"p3.8xlarge", "p3.16xlarge", "p3dn.24xlarge", "p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge"}
 WITH_NVLINK |= {"a2-highgpu-8g", "Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"}
 WITH_NVLINK |= {"dgx-1-v100", "dgx-a100-320", "dgx-a100", "dgx-station-a100", "dgx-h100", "dgx-h200", "dgx-b200"}
-WITH_NVLINK |= {"dgx-1-p100", "dgx-b300", "hgx-h100-8", "server-4x-a100", "server-8x-mi300x"}
+WITH_NVLINK |= {
+    "dgx-1-p100",
+    "dgx-b300",
+    "gb200-nvl72-tray",
+    "hgx-h20-8",
+    "hgx-h100-8",
+    "server-4x-a100",
+    "server-8x-mi300x",
+}
 
 
 def test_the_instances_with_nvlink_are_those_whose_makers_say_so() -> None:

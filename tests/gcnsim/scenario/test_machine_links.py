@@ -122,6 +122,12 @@ def test_compute_beside_copies_is_slower_as_asked_and_only_where_it_is_beside() 
     assert ran(**SETTINGS["beside"]).metrics == ran().metrics, "nothing is beside in a synchronous method"
 
 
+def test_released_block_rows_go_column_by_column_and_swapping_knows_no_calls() -> None:
+    lean, released = (ran("cagnet-1d", implementation=text).metrics for text in ("lean", "released"))
+    assert released.compute_s > 2 * lean.compute_s
+    assert ran("roc", implementation="released").metrics.compute_s <= ran("roc").metrics.compute_s
+
+
 def test_what_is_asked_goes_before_what_a_platform_says() -> None:
     fitted = scenario(platform="psc-gcn-t4").cluster
     requested = scenario(platform="psc-gcn-t4", rate_beside_copies="90%").cluster

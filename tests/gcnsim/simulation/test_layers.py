@@ -22,7 +22,8 @@ def mapped(
 ) -> dict[str, object]:
     return {
         "schema": "gcnsim.scenario/1",
-        "cluster": {"gpus": 4, "device": device},
+        # Some mini-batches keep the graph in the memory of one server.
+        "cluster": {"gpus": 4, "device": device} | ({"gpus_per_server": 4} if name in ("dgl", "pagraph") else {}),
         "workload": {"dataset": "yelp", "model": "gat", "layers": 2, "hidden": 64, **workload},
         "method": {"name": name, "overlap": overlap, **(knobs or {})},
         "run": {"iterations": 3},
@@ -69,6 +70,13 @@ def test_only_attention_keeps_inputs_and_joins_heads() -> None:
 def test_others_refuse_it(name: str) -> None:
     with pytest.raises(ScenarioError, match=f"workload.model: gat is not modelled with {name}; allowed: full-graph"):
         iteration_s(name)
+
+
+def test_mini_batches_attend_on_gpus_and_not_on_cores() -> None:
+    attends, sums = (iteration_s("dgl", model=model) for model in ("gat", "gcn"))
+    assert attends > sums
+    with pytest.raises(ScenarioError, match=r"gat is not modelled with dgl on CPU cores; allowed: full-graph.*psc-gcn"):
+        iteration_s("dgl", device="cpu-core")
 
 
 def test_it_needs_measured_cores_and_overlaps_nothing() -> None:
