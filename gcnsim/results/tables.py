@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from gcnsim.core.shapes import JUDGED, OMITTED
-from gcnsim.results.column import SHOWN_IN, Column, Form
+from gcnsim.results.column import SHOWN_IN, Column, Form, When
 from gcnsim.results.row import KEYS, Row
 
 COLUMNS: Final[Mapping[str, Column]] = {
@@ -35,7 +35,12 @@ FLAT: Final = tuple(
 )
 """The columns of files and data frames: every field, and the other values that tables show."""
 
+_OF_PLACES: Final = frozenset(shown.of for shown in COLUMNS.values() if shown.when is When.DIFFERS)
+"""Fields that rows state only where they differ in them."""
+
 OF_SETTING: Final = tuple(
-    entry.name for entry in fields(Row) if JUDGED not in entry.metadata and OMITTED not in entry.metadata
+    entry.name
+    for entry in fields(Row)
+    if JUDGED not in entry.metadata and (OMITTED not in entry.metadata or entry.name not in _OF_PLACES)
 )
 """The fields of a row that depend on no other row."""
