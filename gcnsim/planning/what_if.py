@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.core.clock import counted
 from gcnsim.core.errors import ScenarioError, plural
 from gcnsim.core.ids import Seconds
-from gcnsim.graph import Graph, graph_warnings
+from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.planning.answer import (
@@ -92,7 +92,7 @@ def what_if(
     wanted, first = _settings(space, extras), space.base
     studies = Studies(first, processes, graph)
     if studies.accesses.graph is not None:
-        for line in graph_warnings(studies.accesses.graph):
+        for line in graph_notes(studies.accesses.graph):
             notice(line)
     settings, skipped = _supported(studies, wanted, space.optional)
     _partition_ahead(studies, settings)

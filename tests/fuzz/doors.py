@@ -66,6 +66,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/core/atomic.py:_remove_left": "locks what it removes",
     "gcnsim/graph/describe.py:_known": "ships with the package",
     "gcnsim/methods/known_loss.py:_measured": "ships with the package",
+    "gcnsim/evidence/frozen_score.py:drift": "ships with the package",
     "gcnsim/core/resources.py:_lines": "of the kernel",
     "gcnsim/planning/sweep_run.py:_answered": "of a worker that this process started, or of one's own cluster",
     "gcnsim/planning/sweep_work.py:answer": "of the process that started this one, or of one's own cluster",

@@ -255,6 +255,7 @@ def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
         "trace record w.csv --parts 2 --iterations 1 --out w.trace",
         "trace profile w.csv --gpus 2 --out w.profile",
         f"recommend --graph w.csv --device t4 --gpus 2 --method full-graph --minimise time {widths}",
+        f"what-if --graph w.csv --gpus 2 --method full-graph {widths}",
         f"sweep --set workload.graph=w.csv --set method.name=full-graph --set cluster.gpus=2 {widths}"
         " --interval none --axis cluster.bandwidth=5Gbps --out w",
     ):
@@ -263,7 +264,7 @@ def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
         "graph info w.csv",
         "graph convert w.csv w.npz",
         "graph partition w.csv --parts 2",
-        f"what-if --graph w.csv --gpus 2 --method full-graph {widths}",
+        f"what-if --graph w.csv --gpus 2 --method full-graph --explain {widths}",
         "simulate s.yaml --set workload.graph=w.csv --set workload.ids=numbers",
     ):
         out = " ".join(printed(words, capsys)[0].split())
