@@ -114,7 +114,11 @@ def test_an_upload_that_no_reader_reads_is_refused(looking: Looking) -> None:
     looking.said[:] = [item for item in looking.said if "400" not in item]  # the browser names the refused request
 
 
-@pytest.mark.parametrize(("path", "scheme"), [*((path, "light") for path in PAGES), (PAGES[5], "dark")])
+# The rest repeats the frame of all pages; some 10 s each.
+SLOW_PAGES = [pytest.param(path, "light", marks=pytest.mark.slow) for path in PAGES[1:]]
+
+
+@pytest.mark.parametrize(("path", "scheme"), [(PAGES[0], "light"), (PAGES[5], "dark"), *SLOW_PAGES])
 def test_pages_are_usable_by_ear_and_on_a_phone(chromium: Any, dashboard: str, path: str, scheme: str) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme, bypass_csp=True)
     seen = Looking(context.new_page(), dashboard)

@@ -57,7 +57,11 @@ def opened(chromium: Any, page: Path, **how: Any) -> Iterator[Looking]:
     assert seen.said == []
 
 
-@pytest.mark.parametrize(("name", "scheme"), [*((name, "light") for name in NAMES), (NAMES[1], "dark")])
+# The rest repeats the frame of all pages; some 10 s each.
+SLOW_PAGES = [pytest.param(name, "light", marks=pytest.mark.slow) for name in NAMES[1:]]
+
+
+@pytest.mark.parametrize(("name", "scheme"), [(NAMES[0], "light"), (NAMES[1], "dark"), *SLOW_PAGES])
 def test_pages_are_usable_by_ear_and_on_a_phone(chromium: Any, pages: Path, name: str, scheme: str) -> None:
     page = pages / f"{name}.html"
     assert page.stat().st_size < MOST_BYTES

@@ -207,6 +207,7 @@ def test_dask_gives_the_bytes_of_the_cores_though_a_worker_is_killed(tmp_path: P
     _prints_equal(DASK, tmp_path)
 
 
+@pytest.mark.slow  # some 20 s on a slow machine: it starts a cluster of Ray
 @needs_ray
 def test_ray_gives_the_bytes_of_the_cores(tmp_path: Path) -> None:
     _prints_equal(RAY, tmp_path)

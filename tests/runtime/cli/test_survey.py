@@ -101,6 +101,7 @@ def test_of_workers_that_torchrun_started_the_first_one_says_what_would_be_done(
         assert (json.loads(out)["servers"], json.loads(out)["workers"]) == (2, 6)
 
 
+@pytest.mark.slow  # some 20 s on a slow machine: it trains every run of a survey
 def test_a_survey_goes_on_with_the_runs_that_are_left(tmp_path: Path) -> None:
     profiled(tmp_path / "s")
     half = tmp_path / "s" / "unfinished" / "calibration-0"

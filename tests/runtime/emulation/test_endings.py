@@ -48,6 +48,7 @@ def nothing_left(shell: Shell, pids: list[int]) -> None:
     assert namespaces(shell.process.pid) == []
 
 
+@pytest.mark.slow  # some 20 s on a slow machine: the faults of docs/faults.md kill workers, too
 @needs_namespaces
 def test_a_killed_worker_ends_all_and_is_named(start: Start) -> None:
     shell, pids = start("--hosts", "2")
