@@ -34,7 +34,6 @@ def answers() -> Iterator[Answers]:
     made.end()
 
 
-@pytest.mark.slow  # some 20 s on a slow machine: tests/gcnsim/api/test_doors.py asks by this door, too
 def test_rows_are_those_of_the_command_line(answers: Answers, tmp_path: Path) -> None:
     question = PageQuestion(gpus=4, bandwidth=10.0, tau=1, epsilon=0.2, cache=10.0)
     rows = {row.method: row for row in what_if.rows_of(question, answers, Files(tmp_path, tmp_path))}
